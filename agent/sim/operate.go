@@ -64,7 +64,7 @@ var deeds = []deed{
 }
 
 func transitClass(ctx context.Context, o *operator, g *gateway.Gateway, d *dice) error {
-	if o.plan.another != nil && d.chance(0.3) {
+	if o.plan.another != nil && (o.plan.isWide || d.chance(0.3)) {
 		return changeLadder(ctx, o, g, d)
 	}
 	request := api.TransitionRequest{To: pick(d, o.plan.schemes()).String(), BytesPerSecond: o.plan.rate}
@@ -76,6 +76,9 @@ func transitClass(ctx context.Context, o *operator, g *gateway.Gateway, d *dice)
 // changeLadder gives a class the other one of the two ladders, or the same, and takes what is there along.
 func changeLadder(ctx context.Context, o *operator, g *gateway.Gateway, d *dice) error {
 	class := pick(d, o.plan.classes)
+	if o.plan.isWide {
+		class = o.plan.classes[1] // in which objects are alike
+	}
 	class.Ladder = o.plan.ladder
 	if d.chance(0.6) {
 		class.Ladder = o.plan.another

@@ -15,6 +15,7 @@ import (
 type plan struct {
 	ladder   stripe.Ladder
 	another  stripe.Ladder // that people give to classes meanwhile, and take away again; nil: none
+	isWide   bool          // groups become wider by the columns of others under it
 	agents   int
 	gateways int
 	clients  int
@@ -54,6 +55,11 @@ var ladders = []string{
 	"rep(2),rs(2,1),rs(4,1)", "rep(3),rs(2,2),rs(4,2)", "rs(2,1),rs(3,1)", "rs(3,2),rs(4,2)", "rep(2),rs(2,2),rs(4,1)", "rs(2,1),rs(2,2),rs(4,2)",
 }
 
+// widenings are pairs of ladders of which groups of the first become wider under the second.
+var widenings = [][2]string{
+	{"rs(2,1)", "rs(4,1),rs(2,1)"}, {"rs(2,2)", "rs(4,2)"}, {"rs(2,1),rep(2)", "rs(4,1),rep(2)"}, {"rs(3,1)", "rs(4,1)"},
+}
+
 // Size says how much happens in a run.
 type Size string
 
@@ -65,13 +71,15 @@ const (
 
 func newPlan(seed uint64, size Size) plan {
 	d := newDice(seed, 0)
-	// A ladder of the list above is valid, or no run begins.
-	ladder, err := stripe.ParseLadder(pick(d, ladders))
-	if err != nil {
-		panic(fmt.Sprintf("the list of ladders is wrong: %v", err)) // invariant: constant input
+	ladder := mustParse(pick(d, ladders))
+	var wider stripe.Ladder
+	if wide := newDice(seed, 12); wide.chance(0.15) {
+		pair := pick(wide, widenings)
+		ladder, wider = mustParse(pair[0]), mustParse(pair[1])
 	}
 	p := plan{
-		ladder: ladder, gateways: 1 + d.below(3), clients: 2 + d.below(3), length: d.between(8*time.Second, 25*time.Second),
+		ladder: ladder, another: wider, isWide: wider != nil,
+		gateways: 1 + d.below(3), clients: 2 + d.below(3), length: d.between(8*time.Second, 25*time.Second),
 		think:   pick(d, []time.Duration{20 * time.Millisecond, 100 * time.Millisecond, 400 * time.Millisecond}),
 		gap:     pick(d, []time.Duration{300 * time.Millisecond, time.Second, 3 * time.Second}),
 		restart: 5 * time.Second, deedGap: deepest, outAfter: pick(d, []time.Duration{0, 2 * time.Second, 5 * time.Second}),
@@ -96,7 +104,7 @@ func newPlan(seed uint64, size Size) plan {
 	for _, scheme := range ladder {
 		p.losable = min(p.losable, scheme.M)
 	}
-	p.agents = ladder.Width() + ladder.MaxParity() + d.below(3)
+	p.agents = max(ladder.Width()+ladder.MaxParity(), wider.Width()+wider.MaxParity()) + d.below(3)
 	for range p.gateways {
 		skew := time.Duration(0)
 		if d.chance(0.3) {
@@ -121,6 +129,12 @@ func newPlan(seed uint64, size Size) plan {
 		p.pieces = 1 + pieces.below(2)
 		p.keys = append(p.keys, object{"l/long", 33_000}) // of three groups
 	}
+	if p.isWide {
+		p.deedGap /= 3
+		for i := range 5 {
+			p.keys = append(p.keys, object{fmt.Sprintf("l/alike%d", i), 100}) // of one cell size
+		}
+	}
 	for _, kind := range kinds {
 		if d.chance(0.5) {
 			p.kinds = append(p.kinds, kind)
@@ -131,7 +145,7 @@ func newPlan(seed uint64, size Size) plan {
 	if newDice(seed, 10).chance(0.3) {
 		p.cache = 1 << 20 // room for all: which of them stay is not decided by the seed
 	}
-	if later := newDice(seed, 11); later.chance(0.3) {
+	if later := newDice(seed, 11); !p.isWide && later.chance(0.3) {
 		if p.another = p.anotherLadder(later); p.another != nil {
 			p.deedGap /= 3 // else hardly any short run has time for it
 		}
@@ -147,10 +161,7 @@ func newPlan(seed uint64, size Size) plan {
 
 // anotherLadder is one that the nodes suffice for, and under which as many of them may lose blocks; nil if the one drawn is not.
 func (p *plan) anotherLadder(d *dice) stripe.Ladder {
-	ladder, err := stripe.ParseLadder(pick(d, ladders))
-	if err != nil {
-		panic(fmt.Sprintf("the list of ladders is wrong: %v", err)) // invariant: constant input
-	}
+	ladder := mustParse(pick(d, ladders))
 	for _, scheme := range ladder {
 		if scheme.M < p.losable {
 			return nil
@@ -160,6 +171,14 @@ func (p *plan) anotherLadder(d *dice) stripe.Ladder {
 		return nil
 	}
 	return ladder
+}
+
+func mustParse(ladder string) stripe.Ladder {
+	parsed, err := stripe.ParseLadder(ladder)
+	if err != nil {
+		panic(fmt.Sprintf("the list of ladders is wrong: %v", err)) // invariant: constant input
+	}
+	return parsed
 }
 
 // schemes are all that classes may have at some time.

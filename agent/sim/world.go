@@ -24,6 +24,7 @@ type Result struct {
 	Commits     int     // of group records, each checked whole
 	Compactions int     // that moved objects
 	Splices     int     // of them, those that left objects on their nodes
+	Dissolved   int     // groups whose columns came to lie in others
 	Faults      int
 	Lines       int           // of the journal
 	Simulated   time.Duration // how long the run took by its own clock
@@ -121,7 +122,7 @@ func (w *world) result(seed uint64) Result {
 	r.Operations = w.history.known
 	w.history.mutex.Unlock()
 	w.checker.mutex.Lock()
-	r.Commits = w.checker.commits
+	r.Commits, r.Dissolved = w.checker.commits, w.checker.dissolved
 	w.checker.mutex.Unlock()
 	w.trouble.mutex.Lock()
 	r.Faults = w.trouble.faults

@@ -59,7 +59,8 @@ func (l *Layout) Widened(columns int, ladder Ladder, mode Mode, from, to Scheme)
 	return made, nil
 }
 
-// Region returns of how few groups of so many columns some get so many more each, and the others, whose columns these are, give all of theirs.
+// Region returns of how few groups of so many columns some get so many more each, and the others, whose columns these are, give all of
+// theirs.
 func Region(columns, more int) (kept, taken int) {
 	common := gcd(columns, more)
 	return columns / common, more / common

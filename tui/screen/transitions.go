@@ -355,6 +355,9 @@ func (d *transitionDetail) writeProgress(s *script) {
 	if p.GroupsOffLadder > 0 {
 		s.Field("ladder", words.Count(p.GroupsOffLadder, "group")+" written for another one")
 	}
+	if p.GroupsWidened > 0 {
+		s.Field("widened", words.Count(p.GroupsWidened, "group")+" by columns of others")
+	}
 	if p.GroupsSkipped > 0 {
 		s.Field("skipped", words.Count(p.GroupsSkipped, "group")+" that changed meanwhile")
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog"
 	"github.com/restripe/restripe/agent/gateway/api"
+	"github.com/restripe/restripe/agent/gateway/member"
 	"github.com/restripe/restripe/agent/stripe"
 	"github.com/restripe/restripe/agent/wire"
 )
@@ -22,8 +23,8 @@ type Region struct {
 var ErrNoRegion = errors.New("the groups are not a region")
 
 // Widen takes the groups of a region that are kept to a wider scheme of as many parities, in one attempt and one commit, and returns what it
-// cost. ladder and mode are those that they come under; admit is asked for each group that is kept. Whatever the error, nothing has changed;
-// ErrNoRegion says that copies are the way.
+// cost. ladder and mode are those that they come under; admit is asked for each group that is kept. Whatever the error, nothing has
+// changed; ErrNoRegion says that copies are the way.
 func (g *Groups) Widen(
 	ctx context.Context, region *Region, ladder stripe.Ladder, mode stripe.Mode, to stripe.Scheme, admit Admission,
 ) (*Cost, error) {
@@ -138,57 +139,41 @@ func (g *Groups) bindRegion(
 func (g *Groups) bindWidening(
 	ctx context.Context, kept *catalog.Group, left []source, share, more int, ladder stripe.Ladder, mode stripe.Mode, to stripe.Scheme,
 ) (*Execution, []source, error) {
+	if share == 0 {
+		return nil, nil, fmt.Errorf("%w: there is so little in the columns that group %s would get none", ErrNoRegion, kept.ID)
+	}
 	code, err := g.CodeOf(kept)
 	if err != nil {
 		return nil, nil, err
 	}
+	chosen, left := choose(kept, left, share)
+	made := *kept
+	if made.Home, err = widerHome(g.agents, kept, chosen, more, ladder.MaxParity(), to); err != nil {
+		return nil, nil, err
+	}
+	room := len(made.Home) - kept.Columns - more
+	ladder = slices.DeleteFunc(slices.Clone(ladder), func(scheme stripe.Scheme) bool { return scheme.M > room })
 	layout, err := code.Layout.Whole().Widened(kept.Columns+more, ladder, mode, code.Scheme, to)
 	if err != nil {
 		return nil, nil, fmt.Errorf("group %s: %w: %w", kept.ID, ErrNoRegion, err)
 	}
-	if share == 0 {
-		return nil, nil, fmt.Errorf("%w: there is so little in the columns that group %s would get none", ErrNoRegion, kept.ID)
-	}
-	taken := map[block.NodeID]bool{}
-	for slot := range len(kept.Slots) {
-		id, _ := kept.Place(slot)
-		taken[id] = true
-	}
-	chosen, left := choose(kept, left, share)
-	made := *kept
 	made.Ladder, made.Mode, made.LayoutVersion, made.Scheme = layout.Ladder.String(), string(layout.Mode), layout.Version, to.String()
-	made.Columns, made.Brought, made.Home = layout.Columns, slices.Clone(kept.Brought), slices.Clone(kept.Home[:kept.Columns])
+	made.Columns, made.Brought = layout.Columns, slices.Clone(kept.Brought)
 	made.Slots = slices.Insert(slices.Clone(kept.Slots), kept.Columns, make([]catalog.Slot, more)...)
 	widening := stripe.Widening{}
 	outside := map[block.NodeID]stripe.Position{}
 	for i := range more {
-		column := kept.Columns + i
-		if i >= len(chosen) { // an empty column needs a home all the same
+		if i >= len(chosen) { // an empty column
 			made.Brought = append(made.Brought, catalog.Column{})
-		} else {
-			made.Brought = append(made.Brought, chosen[i].Column)
+			continue
 		}
-		var at stripe.Position
-		var home block.NodeID
-		if i < len(chosen) && !taken[chosen[i].node] {
-			at, home = stripe.Position(column), chosen[i].node
-		} else {
-			var found bool
-			if home, found = g.agents.Substitute(taken); !found {
-				return nil, nil, api.Refuse(api.ErrTooFewNodes, "%s needs %d nodes for group %s, and there are %d; add nodes",
-					to, to.K+to.M, kept.ID, len(taken))
-			}
-			if i < len(chosen) {
-				at = position(kept, chosen[i].node, layout, to, outside)
-			}
+		column, at := kept.Columns+i, stripe.Position(kept.Columns+i)
+		if chosen[i].node != made.Home[column] {
+			at = position(kept, chosen[i].node, layout, to, outside)
 		}
-		taken[home] = true
-		made.Home = append(made.Home, home)
-		if i < len(chosen) {
-			widening.Columns, widening.Sources = append(widening.Columns, column), append(widening.Sources, at)
-		}
+		made.Brought = append(made.Brought, chosen[i].Column)
+		widening.Columns, widening.Sources = append(widening.Columns, column), append(widening.Sources, at)
 	}
-	made.Home = append(made.Home, kept.Home[kept.Columns:]...)
 	var empty []int
 	for column := range made.Columns {
 		if column < kept.Columns && len(kept.Slots[column]) == 0 || column >= kept.Columns+len(chosen) {
@@ -221,6 +206,40 @@ func (g *Groups) bindWidening(
 	}
 	run.manifest, err = g.widenedManifest(ctx, kept, chosen, code.Scheme.M)
 	return run, left, err
+}
+
+// widerHome returns where the slots of a group belong that gets so many more columns, and has room for so many parities if there are nodes
+// for them: what it is given stays on its node where that has nothing of the group, and an empty column needs a home all the same.
+func widerHome(
+	agents *member.Agents, kept *catalog.Group, chosen []source, more, parities int, to stripe.Scheme,
+) ([]block.NodeID, error) {
+	taken := map[block.NodeID]bool{}
+	for slot := range max(len(kept.Slots), len(kept.Home)) {
+		id, _ := kept.Place(slot)
+		taken[id] = true
+	}
+	home := slices.Clone(kept.Home[:kept.Columns])
+	for i := range more {
+		if i < len(chosen) && !taken[chosen[i].node] {
+			home, taken[chosen[i].node] = append(home, chosen[i].node), true
+			continue
+		}
+		id, found := agents.Substitute(taken)
+		if !found {
+			return nil, api.Refuse(api.ErrTooFewNodes, "%s needs %d nodes for group %s, and there are %d; add nodes",
+				to, to.K+to.M, kept.ID, len(taken))
+		}
+		home, taken[id] = append(home, id), true
+	}
+	home = append(home, kept.Home[kept.Columns:]...)
+	for len(home) < kept.Columns+more+parities {
+		id, found := agents.Substitute(taken)
+		if !found {
+			break
+		}
+		home, taken[id] = append(home, id), true
+	}
+	return home, nil
 }
 
 // choose takes columns for a group: those first that can stay on their nodes, as these have nothing of the group, then those of nodes that

@@ -36,7 +36,7 @@ func main() {
 }
 
 // seedsThatDo is in how many seeds everything there is to try is tried.
-const seedsThatDo = 200
+const seedsThatDo = 150
 
 var errFailed = errors.New("seeds have failed")
 

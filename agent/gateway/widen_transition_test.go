@@ -1,0 +1,180 @@
+package gateway_test
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/restripe/restripe/agent/gateway/api"
+)
+
+// A class gets a ladder of wider schemes, and a transition takes what is there to it: groups become wider together by the columns of
+// others, as many as that takes; those that are left over are copied; it costs what was estimated.
+func TestTransitionsMakeGroupsWider(t *testing.T) {
+	for _, is := range []struct {
+		from, to, ladder string
+		region, large    int
+	}{
+		{"rs(2,2)", "rs(4,2)", "rs(4,2),rs(2,2)", 2, 9},
+		{"rs(4,2)", "rs(6,2)", "rs(6,2)", 3, 10},
+		{"rs(3,2)", "rs(5,2)", "rep(3),rs(5,2)", 5, 12},
+		{"rs(2,1)", "rs(4,2)", "rs(4,2)", 2, 9}, // parities of which there are more
+		{"rs(2,3)", "rs(4,1)", "rs(4,1),rs(4,2)", 2, 9},
+	} {
+		t.Run(is.from+" to "+is.to, func(t *testing.T) {
+			t.Parallel()
+			c := newCluster(t, 12)
+			clock := c.withClock()
+			spec := api.ClassSpec{Name: "grows", Ladder: is.from, Prefixes: []string{"grows/"}, PackBelow: "4KiB", GroupBytes: "64KiB"}
+			c.putClass(c.gateway, spec)
+			want := map[string][]byte{}
+			for i := range is.large {
+				key := fmt.Sprintf("grows/large%d", i)
+				want[key] = noise(60_000, uint64(i))
+				c.put(key, want[key], api.PutOptions{})
+			}
+			want["grows/larger"] = noise(400_000, 99) // in several groups
+			c.put("grows/larger", want["grows/larger"], api.PutOptions{})
+			before, err := c.gateway.List(t.Context(), "grows/", "", 1000)
+			if err != nil {
+				t.Fatal(err)
+			}
+			spec.Ladder = is.ladder
+			c.putClass(c.gateway, spec)
+			c.walked(c.gateway, clock)
+			request := api.TransitionRequest{Selector: api.Selector{Class: "grows"}, To: is.to}
+			estimate, err := c.gateway.Estimate(t.Context(), request)
+			if err != nil {
+				t.Fatal(err)
+			}
+			groups := 0
+			wholes := 0 // in regions, of groups that are alike
+			for _, views := range kindsOf(c) {
+				groups += len(views)
+				wholes += len(views) / is.region * is.region
+			}
+			if estimate.Groups != int64(groups) || estimate.GroupsOffLadder != int64(groups) || estimate.GroupsWidened < int64(wholes) ||
+				estimate.GroupsWidened+estimate.GroupsCopied != int64(groups) {
+				t.Errorf("%d groups, %d in regions: %+v", groups, wholes, estimate)
+			}
+			done := c.transition(request)
+			if done.State != api.TransitionDone || done.GroupsDone != int64(groups) || done.GroupsWidened != int64(wholes) ||
+				done.GroupsOffLadder != int64(groups) || done.GroupsTotal != int64(groups) || done.BytesDone != done.BytesTotal {
+				t.Errorf("%d groups, %d in regions: %+v", groups, wholes, done)
+			}
+			if (done.ObjectsRewritten > 0) != (groups > wholes) {
+				t.Errorf("%d of %d groups were left over, and %d objects copied", groups-wholes, groups, done.ObjectsRewritten)
+			}
+			expectAsPlanned(t, "widened", done.Measured, done.Predicted)
+			c.audit()
+			for key, data := range want {
+				c.check(key, data)
+				for _, group := range c.stat(key).Groups {
+					if group.Scheme != is.to || slices.ContainsFunc(group.Slots, func(slot api.SlotStat) bool { return slot.State != "ok" }) {
+						t.Errorf("%s: %+v", key, group)
+					}
+				}
+			}
+			after, err := c.gateway.List(t.Context(), "grows/", "", 1000)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, object := range after.Objects {
+				if object.Revision != before.Objects[i].Revision || object.Scheme != is.to {
+					t.Errorf("%+v was %+v", object, before.Objects[i])
+				}
+			}
+			// All of it is where the transition was to take it: there is nothing to do, and nothing is called off the ladder.
+			again := c.transition(request)
+			if again.State != api.TransitionDone || again.GroupsTotal != 0 {
+				t.Errorf("taken there once more: %+v", again)
+			}
+			report := classOf(t, c.walked(c.gateway, clock), "grows")
+			for _, rung := range report.Rungs {
+				if rung.Groups > 0 && rung.Scheme != is.to || rung.OffLadder > 0 {
+					t.Errorf("%+v", rung)
+				}
+			}
+		})
+	}
+}
+
+// Groups change while they become wider: they are overwritten, deleted and put anew by clients; the transition is paused, goes on at
+// another gateway, and ends with everything wide that it found.
+func TestGroupsBecomeWiderUnderClients(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, 12)
+	spec := api.ClassSpec{Name: "grows", Ladder: "rs(4,2)", Prefixes: []string{"grows/"}, PackBelow: "4KiB", GroupBytes: "64KiB"}
+	c.putClass(c.gateway, spec)
+	var mutex sync.Mutex
+	want := map[string][]byte{}
+	put := func(key string, data []byte) {
+		c.put(key, data, api.PutOptions{})
+		mutex.Lock()
+		defer mutex.Unlock()
+		want[key] = data
+	}
+	for i := range 40 {
+		put(fmt.Sprintf("grows/large%d", i), noise(60_000, uint64(i)))
+	}
+	spec.Ladder = "rs(6,2)"
+	c.putClass(c.gateway, spec)
+	request := api.TransitionRequest{ID: "wider", Selector: api.Selector{Class: "grows"}, To: "rs(6,2)", Concurrency: 2}
+	if _, err := c.gateway.StartTransition(t.Context(), request); err != nil {
+		t.Fatal(err)
+	}
+	progress := func() api.Transition {
+		now, err := c.gateway.Transition(t.Context(), "wider")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return now
+	}
+	for turn := 0; !progress().State.Final(); turn++ {
+		if turn > 400 {
+			break // it goes on without clients
+		}
+		key := fmt.Sprintf("grows/large%d", turn*7%40)
+		switch turn % 4 {
+		case 0:
+			put(key, noise(60_000, uint64(1000+turn)))
+		case 1:
+			patch := noise(700, uint64(turn))
+			if _, err := c.gateway.Update(t.Context(), key, 1500, patch, nil); err == nil {
+				want[key] = slices.Concat(want[key][:1500], patch, want[key][2200:])
+			}
+		case 2:
+			c.check(key, want[key])
+		case 3:
+			if turn%8 == 3 {
+				if _, err := c.gateway.PauseTransition(t.Context(), "wider"); err == nil {
+					c.await("it is paused", func() bool { now := progress(); return now.State == api.TransitionPaused || now.State.Final() })
+					if progress().State == api.TransitionPaused {
+						if _, err := c.gateway.ResumeTransition(t.Context(), "wider", nil); err != nil {
+							t.Error(err)
+						}
+					}
+				}
+			}
+		}
+	}
+	done := c.ended("wider")
+	if done.State != api.TransitionDone || done.GroupsWidened == 0 {
+		t.Errorf("%+v", done)
+	}
+	for key, data := range want {
+		if got := c.get(key); !bytes.Equal(got, data) {
+			t.Errorf("%s is not what was put", key)
+		}
+		for _, group := range c.stat(key).Groups {
+			if !strings.HasPrefix(group.Scheme, "rs(6,2)") {
+				t.Errorf("%s is under %s", key, group.Scheme)
+			}
+		}
+	}
+	c.audit()
+	survives(t, c, want)
+}
