@@ -8,6 +8,9 @@ import (
 	"sync"
 	"testing"
 
+	"golang.org/x/sync/errgroup"
+
+	"github.com/restripe/restripe/agent/catalog"
 	"github.com/restripe/restripe/agent/gateway/api"
 )
 
@@ -15,14 +18,14 @@ import (
 // others, as many as that takes; those that are left over are copied; it costs what was estimated.
 func TestTransitionsMakeGroupsWider(t *testing.T) {
 	for _, is := range []struct {
-		from, to, ladder string
-		region, large    int
+		from, to, ladder, back string
+		region, large          int
 	}{
-		{"rs(2,2)", "rs(4,2)", "rs(4,2),rs(2,2)", 2, 9},
-		{"rs(4,2)", "rs(6,2)", "rs(6,2)", 3, 10},
-		{"rs(3,2)", "rs(5,2)", "rep(3),rs(5,2)", 5, 12},
-		{"rs(2,1)", "rs(4,2)", "rs(4,2)", 2, 9}, // parities of which there are more
-		{"rs(2,3)", "rs(4,1)", "rs(4,1),rs(4,2)", 2, 9},
+		{"rs(2,2)", "rs(4,2)", "rs(4,2),rs(2,2)", "rs(3,2)", 2, 9},
+		{"rs(4,2)", "rs(6,2)", "rs(6,2)", "rs(4,2)", 3, 10},
+		{"rs(3,2)", "rs(5,2)", "rep(3),rs(5,2)", "rs(3,2)", 5, 12},
+		{"rs(2,1)", "rs(4,2)", "rs(4,2)", "rs(3,1)", 2, 9}, // parities of which there are more
+		{"rs(2,3)", "rs(4,1)", "rs(4,1),rs(4,2)", "rs(3,2)", 2, 9},
 	} {
 		t.Run(is.from+" to "+is.to, func(t *testing.T) {
 			t.Parallel()
@@ -98,6 +101,7 @@ func TestTransitionsMakeGroupsWider(t *testing.T) {
 					t.Errorf("%+v", rung)
 				}
 			}
+			takenBack(t, c, spec, is.back, want)
 		})
 	}
 }
@@ -119,6 +123,16 @@ func TestGroupsBecomeWiderUnderClients(t *testing.T) {
 	}
 	for i := range 40 {
 		put(fmt.Sprintf("grows/large%d", i), noise(60_000, uint64(i)))
+	}
+	var puts errgroup.Group
+	for i := range 240 {
+		puts.Go(func() error {
+			put(fmt.Sprintf("grows/small%d", i), noise(3000, uint64(500+i)))
+			return nil
+		})
+	}
+	if err := puts.Wait(); err != nil {
+		t.Fatal(err)
 	}
 	spec.Ladder = "rs(6,2)"
 	c.putClass(c.gateway, spec)
@@ -177,4 +191,32 @@ func TestGroupsBecomeWiderUnderClients(t *testing.T) {
 	}
 	c.audit()
 	survives(t, c, want)
+	takenBack(t, c, spec, "rs(4,2)", want)
+}
+
+// takenBack has what became wider be taken to a scheme that it does not fit, which takes everything out of all groups, also of those that
+// were dissolved.
+func takenBack(t *testing.T, c *cluster, spec api.ClassSpec, to string, want map[string][]byte) {
+	t.Helper()
+	spec.Ladder = to
+	c.putClass(c.gateway, spec)
+	done := c.transition(api.TransitionRequest{Selector: api.Selector{Class: "grows"}, To: to})
+	if done.State != api.TransitionDone || done.ObjectsRewritten == 0 {
+		t.Errorf("taken back: %+v", done)
+	}
+	for key, data := range want {
+		c.check(key, data)
+		if stat := c.stat(key); stat.Scheme != to {
+			t.Errorf("%s is under %s", key, stat.Scheme)
+		}
+	}
+	c.await("no group has columns of others", func() bool { // those that were dissolved are freed first
+		c.audit()
+		for _, views := range kindsOf(c) {
+			if slices.ContainsFunc(views, func(view *catalog.GroupView) bool { return len(view.Brought)+len(view.Lies) > 0 }) {
+				return false
+			}
+		}
+		return true
+	})
 }

@@ -121,27 +121,67 @@ func (r *runner) copyGroup(ctx context.Context, id block.GroupID) (*group.Cost, 
 	if !r.selects(&view.Group) {
 		return &group.Cost{Skipped: true}, nil
 	}
-	inside, err := g.groups.Inside(ctx, id)
+	members, _, err := g.origins(ctx, view)
+	if err != nil {
+		return nil, err
+	}
+	cost, found := &group.Cost{}, 0
+	for _, member := range append(members, view) {
+		inside, err := g.groups.Inside(ctx, member.ID)
+		if errors.Is(err, catalog.ErrNoGroup) {
+			continue // freed meanwhile
+		}
+		if err != nil {
+			return nil, err
+		}
+		found += len(inside.Snapshots) + len(inside.Large)
+		if err := r.copyObjects(ctx, member.ID, inside, cost); err != nil {
+			return nil, err
+		}
+	}
+	view, err = g.catalog.Group(ctx, id)
 	if errors.Is(err, catalog.ErrNoGroup) {
-		return &group.Cost{Skipped: true}, nil
+		return cost, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	cost := &group.Cost{}
-	if err := r.copyObjects(ctx, id, inside, cost); err != nil {
+	members, columns, err := g.origins(ctx, view)
+	if err != nil {
 		return nil, err
 	}
-	view, err = g.catalog.Group(ctx, id)
+	left := view.Live - columns
+	for _, member := range members {
+		left += member.Live
+	}
 	switch {
-	case errors.Is(err, catalog.ErrNoGroup) || err == nil && view.Live == 0:
+	case left == 0:
 		return cost, nil
-	case err != nil:
-		return nil, err
-	case len(inside.Snapshots)+len(inside.Large) == 0:
-		return nil, fmt.Errorf("group %s holds %d ranges of objects that none of its blocks names", id, view.Live)
+	case found == 0:
+		return nil, fmt.Errorf("group %s holds %d ranges of objects that none of its blocks names", id, left)
 	}
 	return nil, fmt.Errorf("objects of group %s were written while they were copied: %w", id, api.ErrConflict)
+}
+
+// origins are the groups that were dissolved into a group and are not freed yet, and how many of its columns are of them.
+func (j *Coordinator) origins(ctx context.Context, of *catalog.GroupView) (origins []*catalog.GroupView, columns int64, err error) {
+	known := map[block.GroupID]*catalog.GroupView{}
+	for i, column := range of.Brought {
+		origin, read := known[column.Group]
+		if column != (catalog.Column{}) && !read {
+			origin, err = j.catalog.Group(ctx, column.Group)
+			if err != nil && !errors.Is(err, catalog.ErrNoGroup) {
+				return nil, 0, err
+			}
+			if known[column.Group] = origin; origin != nil {
+				origins = append(origins, origin)
+			}
+		}
+		if origin != nil && origin.IsDissolved() && origin.Lies[column.Column] == (catalog.Column{Group: of.ID, Column: of.Span() + i}) {
+			columns++
+		}
+	}
+	return origins, columns, nil
 }
 
 // copyObjects copies the objects that lie in a group.

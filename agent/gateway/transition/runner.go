@@ -181,7 +181,7 @@ func (r *runner) work(ctx context.Context) error {
 		}
 		w.carryOut(ctx, true)
 		if len(w.failures) > 0 {
-			return fmt.Errorf("%d of %d groups could not be taken to %s; the first: %w", len(w.failures), t.GroupsTotal, r.to, w.failures[0])
+			return fmt.Errorf("%d of %d groups could not be taken to %s; the first: %w", len(w.failures), len(items), r.to, w.failures[0])
 		}
 		return nil
 	}
@@ -370,7 +370,8 @@ func (r *runner) findInClass(ctx context.Context, cursor block.GroupID) ([]item,
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	if cursor == (block.GroupID{}) {
-		r.body.Transition.GroupsOffLadder = offLadder
+		// When they are listed again, some of those that were found first are there already.
+		r.body.Transition.GroupsOffLadder = max(offLadder, r.body.Transition.GroupsOffLadder)
 	}
 	return items, nil
 }

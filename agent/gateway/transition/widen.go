@@ -51,15 +51,20 @@ func (j *Coordinator) wayOf(s *temperature.Shape, to stripe.Scheme) (*way, error
 		return w, nil
 	}
 	w.after = nil
-	if more := to.K - s.Columns; more > 0 && j.catalog.IsUpgraded() {
-		step := stripe.Scheme{K: to.K, M: w.from.M}
-		if after, err := w.before.Widened(to.K, class.Ladder, class.Mode, w.from, step); err == nil {
-			w.after, w.step = after, step
-			w.kept, w.taken = stripe.Region(s.Columns, more)
-		}
+	more := to.K - s.Columns
+	if more < 1 || !j.catalog.IsUpgraded() {
+		return w, nil
+	}
+	step := stripe.Scheme{K: to.K, M: w.from.M}
+	kept, taken := stripe.Region(s.Columns, more)
+	if after, err := w.before.Widened(to.K, class.Ladder, class.Mode, w.from, step); err == nil && kept+taken <= maxRegion {
+		w.after, w.step, w.kept, w.taken = after, step, kept, taken
 	}
 	return w, nil
 }
+
+// maxRegion is how many groups become wider together at most: one commit has all of them, and a change of any has them staged again.
+const maxRegion = 16
 
 // kind is what is alike of groups that become wider together.
 type kind struct {
