@@ -194,6 +194,44 @@ func TestGroupsBecomeWiderUnderClients(t *testing.T) {
 	takenBack(t, c, spec, "rs(4,2)", want)
 }
 
+// What becomes wider lies in as many failure domains as it has slots, also where a column could have stayed on its node beside another.
+func TestGroupsBecomeWiderOverDomains(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, 12).with(domains("aabbccddeeff"))
+	c.answering()
+	spec := api.ClassSpec{Name: "grows", Ladder: "rs(2,2)", Prefixes: []string{"grows/"}, PackBelow: "0", GroupBytes: "64KiB"}
+	c.putClass(c.gateway, spec)
+	want := map[string][]byte{}
+	for i := range 24 {
+		key := fmt.Sprintf("grows/%d", i)
+		want[key] = noise(60_000, uint64(i))
+		c.put(key, want[key], api.PutOptions{})
+	}
+	spec.Ladder = "rs(4,2)"
+	c.putClass(c.gateway, spec)
+	done := c.transition(api.TransitionRequest{Selector: api.Selector{Class: "grows"}, To: "rs(4,2)"})
+	if done.State != api.TransitionDone || done.GroupsWidened != 24 {
+		t.Fatalf("%+v", done)
+	}
+	expectAsPlanned(t, "widened", done.Measured, done.Predicted)
+	for _, views := range kindsOf(c) {
+		for _, view := range views {
+			racks := map[string]bool{}
+			for slot := range view.Slots {
+				id, _ := view.Place(slot)
+				racks[c.record(id).Domain] = true
+			}
+			if len(racks) != len(view.Slots) {
+				t.Errorf("%d slots of group %s lie in %d domains", len(view.Slots), view.ID, len(racks))
+			}
+		}
+	}
+	for key, data := range want {
+		c.check(key, data)
+	}
+	c.audit()
+}
+
 // takenBack has what became wider be taken to a scheme that it does not fit, which takes everything out of all groups, also of those that
 // were dissolved.
 func takenBack(t *testing.T, c *cluster, spec api.ClassSpec, to string, want map[string][]byte) {

@@ -146,7 +146,7 @@ func (g *Groups) bindWidening(
 	if err != nil {
 		return nil, nil, err
 	}
-	chosen, left := choose(kept, left, share)
+	chosen, left := choose(g.agents, kept, left, share)
 	made := *kept
 	if made.Home, err = widerHome(g.agents, kept, chosen, more, ladder.MaxParity(), to); err != nil {
 		return nil, nil, err
@@ -209,18 +209,14 @@ func (g *Groups) bindWidening(
 }
 
 // widerHome returns where the slots of a group belong that gets so many more columns, and has room for so many parities if there are nodes
-// for them: what it is given stays on its node where that has nothing of the group, and an empty column needs a home all the same.
+// for them: what it is given stays on its node where that could take it as well as any, and an empty column needs a home all the same.
 func widerHome(
 	agents *member.Agents, kept *catalog.Group, chosen []source, more, parities int, to stripe.Scheme,
 ) ([]block.NodeID, error) {
-	taken := map[block.NodeID]bool{}
-	for slot := range max(len(kept.Slots), len(kept.Home)) {
-		id, _ := kept.Place(slot)
-		taken[id] = true
-	}
+	taken := nodesOf(kept)
 	home := slices.Clone(kept.Home[:kept.Columns])
 	for i := range more {
-		if i < len(chosen) && !taken[chosen[i].node] {
+		if i < len(chosen) && takers(agents, taken)[chosen[i].node] {
 			home, taken[chosen[i].node] = append(home, chosen[i].node), true
 			continue
 		}
@@ -242,9 +238,33 @@ func widerHome(
 	return home, nil
 }
 
-// choose takes columns for a group: those first that can stay on their nodes, as these have nothing of the group, then those of nodes that
-// have a parity of it.
-func choose(kept *catalog.Group, left []source, share int) (chosen, rest []source) {
+// nodesOf are the nodes on which slots of a group lie or are to lie.
+func nodesOf(group *catalog.Group) map[block.NodeID]bool {
+	nodes := map[block.NodeID]bool{}
+	for slot := range max(len(group.Slots), len(group.Home)) {
+		id, _ := group.Place(slot)
+		nodes[id] = true
+	}
+	return nodes
+}
+
+// takers are the nodes that can take one more slot of a group which lies on others: those in the failure domains that have least of it.
+func takers(agents *member.Agents, taken map[block.NodeID]bool) map[block.NodeID]bool {
+	free, used := agents.Candidates(taken)
+	least := len(taken)
+	for _, candidate := range free {
+		least = min(least, used[member.Domain(candidate.Node)])
+	}
+	takers := map[block.NodeID]bool{}
+	for _, candidate := range free {
+		takers[candidate.Node.ID] = used[member.Domain(candidate.Node)] == least
+	}
+	return takers
+}
+
+// choose takes columns for a group: those first that can stay on their nodes, then those of nodes that have a parity of it.
+func choose(agents *member.Agents, kept *catalog.Group, left []source, share int) (chosen, rest []source) {
+	stay := takers(agents, nodesOf(kept))
 	slotOn := map[block.NodeID]int{}
 	for slot, items := range kept.Slots {
 		for _, item := range items {
@@ -254,9 +274,9 @@ func choose(kept *catalog.Group, left []source, share int) (chosen, rest []sourc
 	rank := func(s source) int {
 		slot, has := slotOn[s.node]
 		switch {
-		case !has:
+		case stay[s.node]:
 			return 0
-		case slot >= kept.Columns:
+		case has && slot >= kept.Columns:
 			return 1
 		}
 		return 2
