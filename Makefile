@@ -27,8 +27,9 @@ NFPM := github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.43.0
 # Packages with concurrency, tested under the race detector.
 RACE_PACKAGES := ./agent/adopt/... ./agent/catalog/... ./agent/gateway/... ./agent/heat/... ./agent/kernel/... ./agent/launch/... ./agent/node/... ./agent/store/... ./agent/wire/...
 
-# How often each fuzz target runs.
+# How often each fuzz target runs, and of which folders; those of the benchmarks' own reports and of what people type are fuzzed on demand.
 FUZZ_RUNS ?= 2000
+FUZZ_FOLDERS ?= agent policies
 
 .PHONY: help build package images run test vet format lint race unit fuzz e2e clients failover kube kind ceph alerts web browser playbooks rollout pictures spec sim sim-short sim-long sim-canaries bench bench-kernel bench-operator bench-console bench-ceph bench-security bench-catalog bench-clients bench-small generate generate-check sbom vulnerable clean
 
@@ -106,7 +107,7 @@ race:
 	go test -run '^TestFull' ./agent/catalog/etcd ./agent/catalog/postgres
 
 fuzz:
-	@FUZZ_RUNS=$(FUZZ_RUNS) e2e/fuzz.sh
+	@FUZZ_RUNS=$(FUZZ_RUNS) e2e/fuzz.sh $(FUZZ_FOLDERS)
 
 e2e:
 	go test -count=1 -timeout 60m -v ./e2e/
@@ -134,7 +135,7 @@ kind:
 
 # A real Ceph cluster: the store, transitions, adoption, and what goes wrong with them.
 ceph:
-	@e2e/ceph.sh
+	@FULL=$(FULL) e2e/ceph.sh
 
 # The alerts for Prometheus, over series of their own and over a real cluster, and what the dashboards ask.
 alerts:

@@ -129,7 +129,7 @@ func prepareBase(base string, o options, messages io.Writer) error {
 		}
 		return nil
 	}
-	build := exec.Command("go", "build", "-o", target, "github.com/restripe/restripe")
+	build := exec.Command("go", "build", "-o", target, "github.com/restripe/restripe/tui/restripe-agent")
 	build.Stdout, build.Stderr = messages, messages
 	if err := build.Run(); err != nil {
 		return fmt.Errorf("building the restripe program: %w; run the bench inside the repository or give -binary", err)

@@ -163,8 +163,11 @@ func (r *runner) widenRegion(ctx context.Context, work *item) (*group.Cost, erro
 	if errors.Is(err, group.ErrNoRegion) {
 		return r.apart(ctx, work.region)
 	}
-	if err != nil || cost.Skipped {
-		return cost, err
+	if err != nil {
+		return nil, err
+	}
+	if cost.Skipped { // one of them is not selected any more
+		return nil, errBroken
 	}
 	cost.Widened = int64(len(work.region))
 	if work.way.step != r.to {

@@ -193,7 +193,7 @@ func (b *bench) run(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, os.RemoveAll(b.directory)) }()
 	b.binary = filepath.Join(b.directory, "restripe")
 	b.say("building restripe")
-	if out, err := exec.CommandContext(ctx, "go", "build", "-o", b.binary, ".").CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(ctx, "go", "build", "-o", b.binary, "./tui/restripe-agent").CombinedOutput(); err != nil {
 		return fmt.Errorf("building restripe: %w\n%s", err, out)
 	}
 	defer func() { err = errors.Join(err, b.peers.stop()) }()

@@ -59,7 +59,7 @@ func (b *bench) run(ctx context.Context, write bool) (err error) {
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(program)) }()
 	b.binary = filepath.Join(program, "restripe")
-	if out, err := exec.CommandContext(ctx, "go", "build", "-o", b.binary, ".").CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(ctx, "go", "build", "-o", b.binary, "./tui/restripe-agent").CombinedOutput(); err != nil {
 		return fmt.Errorf("building restripe: %w\n%s", err, out)
 	}
 	text, err := b.head()

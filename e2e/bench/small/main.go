@@ -221,7 +221,7 @@ func (b *bench) run(ctx context.Context) (err error) {
 func (b *bench) build(ctx context.Context) error {
 	b.say("building restripe")
 	b.binary = filepath.Join(b.directory, "restripe")
-	if out, err := exec.CommandContext(ctx, "go", "build", "-o", b.binary, ".").CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(ctx, "go", "build", "-o", b.binary, "./tui/restripe-agent").CombinedOutput(); err != nil {
 		return fmt.Errorf("building restripe: %w\n%s", err, out)
 	}
 	return nil
