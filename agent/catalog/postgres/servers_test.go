@@ -214,7 +214,10 @@ server_login_retry = 0
 }
 
 // Behind a pooler that shares sessions everything is the same.
-func TestPooler(t *testing.T) {
+func TestFullPooler(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short leaves it out")
+	}
 	s := postgrestest.Start(t, programs(t)[0])
 	host := bouncer(t, s)
 	count := 0
