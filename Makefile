@@ -24,8 +24,10 @@ GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.9.0
 # What packs Debian packages.
 NFPM := github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.43.0
 
-# Packages with concurrency, tested under the race detector.
-RACE_PACKAGES := ./agent/adopt/... ./agent/catalog/... ./agent/gateway/... ./agent/heat/... ./agent/kernel/... ./agent/launch/... ./agent/node/... ./agent/store/... ./agent/wire/...
+# Packages with concurrency, tested under the race detector; and of the gateway's own tests, of which there are hundreds, those by their
+# names in which much goes on at a time. `go test -race ./agent/gateway` has all.
+RACE_PACKAGES := ./agent/adopt/... ./agent/catalog/... $(patsubst %,./%...,$(wildcard agent/gateway/*/)) ./agent/heat/... ./agent/kernel/... ./agent/launch/... ./agent/node/... ./agent/store/... ./agent/wire/...
+RACE_TESTS := Under|Together|Clients|While|During|Pause|Share|Readers|Pipeline|Stream|Windows|Once|GoesOn|Wider|TakenOver
 
 # How often each fuzz target runs, and of which folders; those of the benchmarks' own reports and of what people type are fuzzed on demand.
 FUZZ_RUNS ?= 2000
@@ -99,10 +101,11 @@ lint:
 unit:
 	@RACE_PACKAGES='$(RACE_PACKAGES)' e2e/unit.sh
 
-# The race detector brings checks of pointers; the second line has them for the tests that it is too slow for. The third has what -short
+# The race detector brings checks of pointers; the third line has them for the tests that it is too slow for. The fourth has what -short
 # leaves out. Tests mostly wait, so that more run at a time than there are processors.
 race:
 	go test -race -short -parallel 6 -timeout 45m $(RACE_PACKAGES)
+	go test -race -short -parallel 6 -timeout 45m -run '$(RACE_TESTS)' ./agent/gateway
 	go test -gcflags=all=-d=checkptr ./agent/kernel/
 	go test -run '^TestFull' ./agent/catalog/etcd ./agent/catalog/postgres
 

@@ -7,7 +7,7 @@ source e2e/report.sh
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 # Those that take longest begin first, and more at a time than there are processors, as most of their time they wait.
-longest='/(operator|operator/console|agent/sim/host|e2e/bench)$'
+longest='/(operator|operator/console|agent/gateway|agent/sim/host|e2e/bench)$'
 read -ra concurrent <<<"${RACE_PACKAGES-}"
 mapfile -t concurrent < <(go list "${concurrent[@]}")
 all=$(go list ./... | grep -vE '/e2e(/clients)?$' | grep -vxF "$(printf '%s\n' "${concurrent[@]}")")
