@@ -26,7 +26,7 @@ NFPM := github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.43.0
 
 # Packages with concurrency, tested under the race detector; and of the gateway's own tests, of which there are hundreds, those by their
 # names in which much goes on at a time. `go test -race ./agent/gateway` has all.
-RACE_PACKAGES := ./agent/adopt/... ./agent/catalog/... $(patsubst %,./%...,$(wildcard agent/gateway/*/)) ./agent/heat/... ./agent/kernel/... ./agent/launch/... ./agent/node/... ./agent/store/... ./agent/wire/...
+RACE_PACKAGES := ./agent/adopt/... ./agent/catalog/... $(patsubst %,./%...,$(filter-out %/testdata/,$(wildcard agent/gateway/*/))) ./agent/heat/... ./agent/kernel/... ./agent/launch/... ./agent/node/... ./agent/store/... ./agent/wire/...
 RACE_TESTS := Under|Together|Clients|While|During|Pause|Share|Readers|Pipeline|Stream|Windows|Once|GoesOn|Wider|TakenOver
 
 # How often each fuzz target runs, and of which folders; those of the benchmarks' own reports and of what people type are fuzzed on demand.
