@@ -101,13 +101,9 @@ lint:
 unit:
 	@RACE_PACKAGES='$(RACE_PACKAGES)' e2e/unit.sh
 
-# The race detector brings checks of pointers; the third line has them for the tests that it is too slow for. The fourth has what -short
-# leaves out. Those of the gateway mostly wait, so that more run at a time than there are processors; those that start servers do not.
+# The packages of race, with the race detector.
 race:
-	go test -race -short -timeout 45m $(RACE_PACKAGES)
-	go test -race -short -parallel 6 -timeout 45m -run '$(RACE_TESTS)' ./agent/gateway
-	go test -gcflags=all=-d=checkptr ./agent/kernel/
-	go test -run '^TestFull' ./agent/catalog/etcd ./agent/catalog/postgres
+	@RACE_PACKAGES='$(RACE_PACKAGES)' RACE_TESTS='$(RACE_TESTS)' e2e/race.sh
 
 fuzz:
 	@FUZZ_RUNS=$(FUZZ_RUNS) e2e/fuzz.sh $(FUZZ_FOLDERS)

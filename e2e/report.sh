@@ -89,3 +89,20 @@ failing_tests() {
       if (count == 0) print "unknown", ("" in seeds ? seeds[""] : "none")
     }'
 }
+
+# quiet_tests CHECK ARGUMENT...: runs `go test -v` with these arguments, and says a line for each package and report_skips; where a
+# test fails all of it, and fails.
+quiet_tests() {
+  local check=$1 log code=0
+  log=$(mktemp)
+  shift
+  if go test -timeout 45m -v "$@" >"$log" 2>&1; then
+    grep -E '^ok' "$log"
+    report_skips "$check" "$log" || code=1
+  else
+    report_failures "$log"
+    code=1
+  fi
+  rm -f "$log"
+  return "$code"
+}

@@ -65,17 +65,23 @@ spent() {
   used=$(awk -F '[ms ]+' 'NR == 2 { printf "%d", $1 * 60 + $2 + $3 * 60 + $4 }' "$file")
 }
 
+# measure: in took, the time and what of the processors a check took that began at since, when before had been used of them.
+measure() {
+  spent
+  took="$((SECONDS - since)) s, with $((used - before)) s of processors"
+}
+
 # check I: runs a check, for the first time.
 check() {
-  local check=${checks[$1]} log=$results/$1.log since=$SECONDS unexpected used before
+  local check=${checks[$1]} log=$results/$1.log since=$SECONDS unexpected used before took
   spent
   before=$used
   echo "=== $(($1 + 1))/${#checks[@]} $check ($((SECONDS - began)) s so far)"
   if attempt "$check" "$log"; then
     unexpected=$(unexpected_skips "$check" "$log")
     if [ -z "$unexpected" ]; then
-      spent
-      echo "=== $check passed in $((SECONDS - since)) s, with $((used - before)) s of processors"
+      measure
+      echo "=== $check passed in $took"
       return
     fi
     echo "=== $check FAILED: these were skipped, and e2e/skips.txt does not expect it:"
@@ -83,27 +89,32 @@ check() {
     touch "$results/$1.failed"
     return
   fi
+  measure
   if grep -q '^  UNEXPECTED SKIP ' "$log"; then
-    echo "=== $check FAILED after $((SECONDS - since)) s, by what was skipped"
+    echo "=== $check FAILED after $took, by what was skipped"
     touch "$results/$1.failed"
     return
   fi
   failing_tests "$log" >"$results/$1.again"
-  echo "=== $check failed after $((SECONDS - since)) s: it is run once more later"
+  echo "=== $check failed after $took: it is run once more later"
 }
 
 # again I: runs a check that failed a second time.
 again() {
-  local check=${checks[$1]} log=$results/$1.log since=$SECONDS suspects suspect
+  local check=${checks[$1]} log=$results/$1.log since=$SECONDS suspects suspect used before took code=0
+  spent
+  before=$used
   mapfile -t suspects <"$results/$1.again"
   echo "=== $check, once more ($((SECONDS - began)) s so far)"
-  if attempt "$check" "$log" && [ -z "$(unexpected_skips "$check" "$log")" ]; then
-    echo "=== $check passed in $((SECONDS - since)) s, the second time"
+  attempt "$check" "$log" || code=$?
+  measure
+  if [ $code -eq 0 ] && [ -z "$(unexpected_skips "$check" "$log")" ]; then
+    echo "=== $check passed in $took, the second time"
     for suspect in "${suspects[@]}"; do
       echo "FLAKY $check $suspect" | tee -a "$results/$1.flaky"
     done
   else
-    echo "=== $check FAILED after $((SECONDS - since)) s, the second time too"
+    echo "=== $check FAILED after $took, the second time too"
     touch "$results/$1.failed"
   fi
 }

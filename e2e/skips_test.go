@@ -19,7 +19,9 @@ var skipCases = []struct {
 }{
 	{"unit", "this processor does not have AVX-512", true},
 	{"e2e", "this processor does not have AVX-512", true},
+	{"race", "this processor does not have AVX-512", true},
 	{"unit", "needs etcd built from source: run make kube", true},
+	{"race", "needs etcd built from source: run make kube", false},
 	{"kube", "needs etcd built from source: run make kube", false},
 	{"unit", "a small file system can only be mounted by root", false},
 	{"e2e", "NOT TESTED, faults of the network and of stores: it takes the rights of root", false},
@@ -35,16 +37,18 @@ func TestRunFailsBySkipsThatAreNotExpected(t *testing.T) {
 	}
 }
 
-// So does the check of the unit tests alone.
+// So do the checks of the unit tests alone, of which one has the packages that the other leaves out.
 func TestUnitFailsBySkipsThatAreNotExpected(t *testing.T) {
 	for _, c := range skipCases {
-		if c.check != "unit" {
+		if c.check != "unit" && c.check != "race" {
 			continue
 		}
-		command := fakeRepository(t, "unit.sh", map[string]string{
-			"e2e/unit.sh": contents(t, "e2e/unit.sh"), "e2e/report.sh": contents(t, "e2e/report.sh"), "e2e/skips.txt": contents(t, "e2e/skips.txt"),
+		script := c.check + ".sh"
+		command := fakeRepository(t, script, map[string]string{
+			"e2e/" + script: contents(t, "e2e/"+script), "e2e/report.sh": contents(t, "e2e/report.sh"), "e2e/skips.txt": contents(t, "e2e/skips.txt"),
 			"log": skipped(c.reason), "bin/go": "#!/usr/bin/env bash\n[ \"$1\" = test ] && cat log || echo example.org/a\n",
 		})
+		command.Env = append(command.Env, "RACE_PACKAGES=./b", "RACE_TESTS=Under")
 		judgeSkip(t, command, c.check, c.reason, c.expected)
 	}
 }
