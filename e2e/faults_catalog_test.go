@@ -233,7 +233,7 @@ func TestTwoGatewaysOnOneRedisCatalog(t *testing.T) {
 	}
 	switch porcupine.CheckOperationsTimeout(register.Model.ToModel(), c.history, 30*time.Second) {
 	case porcupine.Illegal:
-		t.Errorf("the history of %d operations over two gateways is not linearizable per key", len(c.history))
+		t.Errorf("the history of %d operations over two gateways is not linearizable per key%s", len(c.history), illegal(c.history))
 	case porcupine.Unknown:
 		t.Errorf("the history of %d operations could not be checked in time", len(c.history))
 	}

@@ -2,10 +2,12 @@ package e2e
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"net"
@@ -352,6 +354,30 @@ func (w *workload) get(ctx context.Context, through *client.Client, key string) 
 	return value, err
 }
 
+// illegal is what clients saw of each key whose operations fit no order, in the order of their calls.
+func illegal(history []porcupine.Operation) string {
+	keys := map[string][]porcupine.Operation{}
+	for _, operation := range history {
+		key := operation.Input.(register.Call).Key
+		keys[key] = append(keys[key], operation)
+	}
+	var text strings.Builder
+	for _, key := range slices.Sorted(maps.Keys(keys)) {
+		if porcupine.CheckOperationsTimeout(register.Model.ToModel(), keys[key], time.Minute) != porcupine.Illegal {
+			continue
+		}
+		slices.SortFunc(keys[key], func(a, b porcupine.Operation) int { return cmp.Compare(a.Call, b.Call) })
+		for _, operation := range keys[key] {
+			back := "never"
+			if operation.Return != math.MaxInt64 {
+				back = time.Duration(operation.Return).String()
+			}
+			fmt.Fprintf(&text, "\n  %v to %s: %v: %v", time.Duration(operation.Call), back, operation.Input, operation.Output)
+		}
+	}
+	return text.String()
+}
+
 // judge checks what clients saw: every operation must fit one order per key, and every kind must have succeeded once.
 func (w *workload) judge() {
 	w.t.Helper()
@@ -362,7 +388,7 @@ func (w *workload) judge() {
 	}
 	switch info {
 	case porcupine.Illegal:
-		w.t.Errorf("the history of %d operations is not linearizable per key", len(w.history))
+		w.t.Errorf("the history of %d operations is not linearizable per key%s", len(w.history), illegal(w.history))
 	case porcupine.Unknown:
 		w.t.Errorf("the history of %d operations could not be checked in time", len(w.history))
 	}

@@ -38,8 +38,8 @@ func (g *Gateway) Figures() *prometheus.Registry { return g.metrics.registry }
 // Known returns the nodes as the gateway knows them, without asking anybody.
 func (g *Gateway) Known() []member.Member { return g.agents.Members() }
 
-// Widen has groups become wider by the columns of others.
-func (g *Gateway) Widen(ctx context.Context, kept, taken []*catalog.GroupView, ladder string, to string) (*group.Cost, error) {
+// Reshape has groups become wider by the columns of others, or narrower by giving them back.
+func (g *Gateway) Reshape(ctx context.Context, kept, taken []*catalog.GroupView, ladder string, to string) (*group.Cost, error) {
 	schemes, err := stripe.ParseLadder(ladder)
 	if err != nil {
 		return nil, err
@@ -48,6 +48,6 @@ func (g *Gateway) Widen(ctx context.Context, kept, taken []*catalog.GroupView, l
 	if err != nil {
 		return nil, err
 	}
-	return g.groups.Widen(ctx, &group.Region{Kept: kept, Taken: taken}, schemes, stripe.ModeFree, scheme,
+	return g.groups.Reshape(ctx, &group.Region{Kept: kept, Taken: taken}, group.Shape{Ladder: schemes, Mode: stripe.ModeFree, Scheme: scheme},
 		func(context.Context, *catalog.Group, *group.Execution) (bool, error) { return true, nil })
 }

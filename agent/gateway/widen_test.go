@@ -87,7 +87,7 @@ func TestGroupsBecomeWider(t *testing.T) {
 					if filled < is.kept {
 						continue // it would be refused
 					}
-					cost, err := c.gateway.Widen(t.Context(), region[:is.kept], region[is.kept:], spec.Ladder, is.to)
+					cost, err := c.gateway.Reshape(t.Context(), region[:is.kept], region[is.kept:], spec.Ladder, is.to)
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -198,7 +198,7 @@ func TestGroupsThatCannotBecomeWider(t *testing.T) {
 		"too few nodes":   {views[:1], views[1:3], "rs(6,1)", "rs(6,1)", api.ErrTooFewNodes},
 		"stripes askance": {views[:1], views[1:2], "rs(3,1)", "rs(3,1)", group.ErrNoRegion},
 	} {
-		if _, err := c.gateway.Widen(t.Context(), try.kept, try.taken, try.ladder, try.to); !errors.Is(err, try.want) {
+		if _, err := c.gateway.Reshape(t.Context(), try.kept, try.taken, try.ladder, try.to); !errors.Is(err, try.want) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -208,7 +208,7 @@ func TestGroupsThatCannotBecomeWider(t *testing.T) {
 		t.Fatal(err)
 	}
 	copy(want[1][5:], "new")
-	if _, err := c.gateway.Widen(t.Context(), late[:1], late[1:2], "rs(4,1)", "rs(4,1)"); !errors.Is(err, catalog.ErrStale) {
+	if _, err := c.gateway.Reshape(t.Context(), late[:1], late[1:2], "rs(4,1)", "rs(4,1)"); !errors.Is(err, catalog.ErrStale) {
 		t.Errorf("computed from records that are not true any more: %v", err)
 	}
 	for i, data := range want {

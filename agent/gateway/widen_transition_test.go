@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 
@@ -20,12 +19,14 @@ func TestTransitionsMakeGroupsWider(t *testing.T) {
 	for _, is := range []struct {
 		from, to, ladder, back string
 		region, large          int
+		narrows                bool // it can become narrower again
 	}{
-		{"rs(2,2)", "rs(4,2)", "rs(4,2),rs(2,2)", "rs(3,2)", 2, 9},
-		{"rs(4,2)", "rs(6,2)", "rs(6,2)", "rs(4,2)", 3, 10},
-		{"rs(3,2)", "rs(5,2)", "rep(3),rs(5,2)", "rs(3,2)", 5, 12},
-		{"rs(2,1)", "rs(4,2)", "rs(4,2)", "rs(3,1)", 2, 9}, // parities of which there are more
-		{"rs(2,3)", "rs(4,1)", "rs(4,1),rs(4,2)", "rs(3,2)", 2, 9},
+		{"rs(2,2)", "rs(4,2)", "rs(4,2),rs(2,2)", "rs(3,2)", 2, 9, false}, // stripes of two fit four columns
+		{"rs(4,2)", "rs(6,2)", "rs(6,2)", "rs(3,2)", 3, 10, true},
+		{"rs(3,2)", "rs(5,2)", "rep(3),rs(5,2)", "rs(2,2)", 5, 12, true},
+		{"rs(2,1)", "rs(4,2)", "rs(4,2)", "rs(3,1)", 2, 9, false}, // parities of which there are more
+		{"rs(4,3)", "rs(6,2)", "rs(6,2)", "rs(3,1)", 3, 10, true},
+		{"rs(2,3)", "rs(4,1)", "rs(4,1),rs(4,2)", "rs(3,2)", 2, 9, false},
 	} {
 		t.Run(is.from+" to "+is.to, func(t *testing.T) {
 			t.Parallel()
@@ -59,12 +60,12 @@ func TestTransitionsMakeGroupsWider(t *testing.T) {
 				groups += len(views)
 				wholes += len(views) / is.region * is.region
 			}
-			if estimate.Groups != int64(groups) || estimate.GroupsOffLadder != int64(groups) || estimate.GroupsWidened < int64(wholes) ||
-				estimate.GroupsWidened+estimate.GroupsCopied != int64(groups) {
+			if estimate.Groups != int64(groups) || estimate.GroupsOffLadder != int64(groups) || estimate.GroupsReshaped < int64(wholes) ||
+				estimate.GroupsReshaped+estimate.GroupsCopied != int64(groups) {
 				t.Errorf("%d groups, %d in regions: %+v", groups, wholes, estimate)
 			}
 			done := c.transition(request)
-			if done.State != api.TransitionDone || done.GroupsDone != int64(groups) || done.GroupsWidened != int64(wholes) ||
+			if done.State != api.TransitionDone || done.GroupsDone != int64(groups) || done.GroupsReshaped != int64(wholes) ||
 				done.GroupsOffLadder != int64(groups) || done.GroupsTotal != int64(groups) || done.BytesDone != done.BytesTotal {
 				t.Errorf("%d groups, %d in regions: %+v", groups, wholes, done)
 			}
@@ -101,14 +102,17 @@ func TestTransitionsMakeGroupsWider(t *testing.T) {
 					t.Errorf("%+v", rung)
 				}
 			}
+			if is.narrows {
+				narrowed(t, c, clock, spec, is.from, want)
+			}
 			takenBack(t, c, spec, is.back, want)
 		})
 	}
 }
 
-// Groups change while they become wider: they are overwritten, deleted and put anew by clients; the transition is paused, goes on at
-// another gateway, and ends with everything wide that it found.
-func TestGroupsBecomeWiderUnderClients(t *testing.T) {
+// Groups change while they become wider, and narrower again: they are overwritten, deleted and put anew by clients; the transition is paused, goes on at
+// another gateway, and ends with everything as it is to be that it found.
+func TestGroupsBecomeWiderAndNarrowerUnderClients(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 12)
 	spec := api.ClassSpec{Name: "grows", Ladder: "rs(4,2)", Prefixes: []string{"grows/"}, PackBelow: "4KiB", GroupBytes: "64KiB"}
@@ -134,64 +138,64 @@ func TestGroupsBecomeWiderUnderClients(t *testing.T) {
 	if err := puts.Wait(); err != nil {
 		t.Fatal(err)
 	}
-	spec.Ladder = "rs(6,2)"
-	c.putClass(c.gateway, spec)
-	request := api.TransitionRequest{ID: "wider", Selector: api.Selector{Class: "grows"}, To: "rs(6,2)", Concurrency: 2}
-	if _, err := c.gateway.StartTransition(t.Context(), request); err != nil {
-		t.Fatal(err)
-	}
-	progress := func() api.Transition {
-		now, err := c.gateway.Transition(t.Context(), "wider")
-		if err != nil {
+	for turn, to := range []string{"rs(6,2)", "rs(4,2)"} {
+		spec.Ladder = to
+		c.putClass(c.gateway, spec)
+		id := fmt.Sprintf("transition%d", turn)
+		request := api.TransitionRequest{ID: id, Selector: api.Selector{Class: "grows"}, To: to, Concurrency: 2}
+		if _, err := c.gateway.StartTransition(t.Context(), request); err != nil {
 			t.Fatal(err)
 		}
-		return now
-	}
-	for turn := 0; !progress().State.Final(); turn++ {
-		if turn > 400 {
-			break // it goes on without clients
-		}
-		key := fmt.Sprintf("grows/large%d", turn*7%40)
-		switch turn % 4 {
-		case 0:
-			put(key, noise(60_000, uint64(1000+turn)))
-		case 1:
-			patch := noise(700, uint64(turn))
-			if _, err := c.gateway.Update(t.Context(), key, 1500, patch, nil); err == nil {
-				want[key] = slices.Concat(want[key][:1500], patch, want[key][2200:])
+		progress := func() api.Transition {
+			now, err := c.gateway.Transition(t.Context(), id)
+			if err != nil {
+				t.Fatal(err)
 			}
-		case 2:
-			c.check(key, want[key])
-		case 3:
-			if turn%8 == 3 {
-				if _, err := c.gateway.PauseTransition(t.Context(), "wider"); err == nil {
-					c.await("it is paused", func() bool { now := progress(); return now.State == api.TransitionPaused || now.State.Final() })
-					if progress().State == api.TransitionPaused {
-						if _, err := c.gateway.ResumeTransition(t.Context(), "wider", nil); err != nil {
-							t.Error(err)
+			return now
+		}
+		for turn := 0; turn <= 400 && !progress().State.Final(); turn++ { // then it goes on without clients
+			key := fmt.Sprintf("grows/large%d", turn*7%40)
+			switch turn % 4 {
+			case 0:
+				put(key, noise(60_000, uint64(1000+turn)))
+			case 1:
+				patch := noise(700, uint64(turn))
+				if _, err := c.gateway.Update(t.Context(), key, 1500, patch, nil); err == nil {
+					want[key] = slices.Concat(want[key][:1500], patch, want[key][2200:])
+				}
+			case 2:
+				c.check(key, want[key])
+			case 3:
+				if turn%8 == 3 {
+					if _, err := c.gateway.PauseTransition(t.Context(), id); err == nil {
+						c.await("it is paused", func() bool { now := progress(); return now.State == api.TransitionPaused || now.State.Final() })
+						if progress().State == api.TransitionPaused {
+							if _, err := c.gateway.ResumeTransition(t.Context(), id, nil); err != nil {
+								t.Error(err)
+							}
 						}
 					}
 				}
 			}
 		}
-	}
-	done := c.ended("wider")
-	if done.State != api.TransitionDone || done.GroupsWidened == 0 {
-		t.Errorf("%+v", done)
-	}
-	for key, data := range want {
-		if got := c.get(key); !bytes.Equal(got, data) {
-			t.Errorf("%s is not what was put", key)
+		done := c.ended(id)
+		if done.State != api.TransitionDone || done.GroupsReshaped == 0 {
+			t.Errorf("%+v", done)
 		}
-		for _, group := range c.stat(key).Groups {
-			if !strings.HasPrefix(group.Scheme, "rs(6,2)") {
-				t.Errorf("%s is under %s", key, group.Scheme)
+		for key, data := range want {
+			if got := c.get(key); !bytes.Equal(got, data) {
+				t.Errorf("%s is not what was put", key)
+			}
+			for _, group := range c.stat(key).Groups {
+				if group.Scheme != to {
+					t.Errorf("%s is under %s", key, group.Scheme)
+				}
 			}
 		}
+		c.audit()
+		survives(t, c, want)
 	}
-	c.audit()
-	survives(t, c, want)
-	takenBack(t, c, spec, "rs(4,2)", want)
+	takenBack(t, c, spec, "rs(3,2)", want)
 }
 
 // What becomes wider lies in as many failure domains as it has slots, also where a column could have stayed on its node beside another.
@@ -210,7 +214,7 @@ func TestGroupsBecomeWiderOverDomains(t *testing.T) {
 	spec.Ladder = "rs(4,2)"
 	c.putClass(c.gateway, spec)
 	done := c.transition(api.TransitionRequest{Selector: api.Selector{Class: "grows"}, To: "rs(4,2)"})
-	if done.State != api.TransitionDone || done.GroupsWidened != 24 {
+	if done.State != api.TransitionDone || done.GroupsReshaped != 24 {
 		t.Fatalf("%+v", done)
 	}
 	expectAsPlanned(t, "widened", done.Measured, done.Predicted)
@@ -230,6 +234,82 @@ func TestGroupsBecomeWiderOverDomains(t *testing.T) {
 		c.check(key, data)
 	}
 	c.audit()
+}
+
+// narrowed has what became wider become narrower again, by columns alone, and copies of what was written as wide.
+func narrowed(t *testing.T, c *cluster, clock *handClock, spec api.ClassSpec, to string, want map[string][]byte) {
+	t.Helper()
+	spec.Ladder = to
+	c.putClass(c.gateway, spec)
+	var wide, native, dissolved int64
+	for _, views := range kindsOf(c) {
+		for _, view := range views {
+			switch {
+			case len(view.Brought) > 0:
+				wide++
+			case view.IsDissolved():
+				dissolved++
+			default:
+				native++
+			}
+		}
+	}
+	key := "grows/large3"
+	patch := noise(900, 5)
+	if _, err := c.gateway.Update(t.Context(), key, 30_000, patch, nil); err != nil {
+		t.Fatal(err)
+	}
+	want[key] = slices.Concat(want[key][:30_000], patch, want[key][30_900:])
+	c.walked(c.gateway, clock)
+	request := api.TransitionRequest{Selector: api.Selector{Class: "grows"}, To: to}
+	estimate, err := c.gateway.Estimate(t.Context(), request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if wide == 0 || estimate.GroupsReshaped != wide || estimate.GroupsCopied != native {
+		t.Errorf("%d wide groups and %d that were written so: %+v", wide, native, estimate)
+	}
+	done := c.transition(request)
+	if done.State != api.TransitionDone || done.GroupsReshaped != wide || done.GroupsDone != wide+native || (done.ObjectsRewritten > 0) != (native > 0) {
+		t.Errorf("%d wide groups and %d that were written so: %+v", wide, native, done)
+	}
+	expectAsPlanned(t, "narrowed", done.Measured, done.Predicted)
+	if native == 0 && (estimate.BytesRead != done.Measured.BytesRead || estimate.BytesWritten != done.Measured.BytesWritten) {
+		t.Errorf("it was to be %+v, and is %+v", estimate, done.Measured)
+	}
+	check := func() {
+		t.Helper()
+		back := int64(0)
+		c.await("no group is wide", func() bool { // those that were copied are freed first
+			c.audit()
+			back = 0
+			for _, views := range kindsOf(c) {
+				if slices.ContainsFunc(views, func(view *catalog.GroupView) bool { return len(view.Brought)+len(view.Lies) > 0 || view.Scheme != to }) {
+					return false
+				}
+				back += int64(len(views))
+			}
+			return true
+		})
+		if back < wide+dissolved {
+			t.Errorf("%d groups, and %d were wide, %d dissolved", back, wide, dissolved)
+		}
+		for key, data := range want {
+			c.check(key, data)
+			for _, group := range c.stat(key).Groups {
+				if group.Scheme != to || slices.ContainsFunc(group.Slots, func(slot api.SlotStat) bool { return slot.State != "ok" }) {
+					t.Errorf("%s: %+v", key, group)
+				}
+			}
+		}
+	}
+	check()
+	survives(t, c, want)
+	for range 2 { // before what was replaced is deleted, and after
+		c.lost()
+		c.putClass(c.gateway, spec)
+		check()
+	}
 }
 
 // takenBack has what became wider be taken to a scheme that it does not fit, which takes everything out of all groups, also of those that

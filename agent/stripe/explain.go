@@ -14,6 +14,8 @@ func Explain(plan *Plan) string {
 		sentences = explainUpdate(plan)
 	case plannerWiden:
 		sentences = explainWidening(plan)
+	case plannerNarrow:
+		sentences = explainNarrowing(plan)
 	case plannerSplice:
 		sentences = explainSplice(plan)
 	case plannerRepair, plannerRepairChain, plannerRepairTree, plannerInitiator:

@@ -38,17 +38,17 @@ func (l *Layout) WithLadder(ladder Ladder, mode Mode, to Scheme) (*Layout, error
 	}
 }
 
-// Widened returns the layout of a group of layout l that gets further columns: as many rows of that many columns, each of which is one
-// stripe of scheme to, as each is one of from before. Its ladder has to first, and else is what WithLadder has. An error that wraps
-// ErrLayout says that it cannot be had.
-func (l *Layout) Widened(columns int, ladder Ladder, mode Mode, from, to Scheme) (*Layout, error) {
-	wide := &Layout{Rows: l.Rows, Columns: columns}
+// WithColumns returns the layout of a group of layout l that gets further columns, or loses its last ones: as many rows of that many
+// columns, each of which is one stripe of scheme to, as each is one of from before. Its ladder has to first, and else is what WithLadder
+// has. An error that wraps ErrLayout says that it cannot be had.
+func (l *Layout) WithColumns(columns int, ladder Ladder, mode Mode, from, to Scheme) (*Layout, error) {
+	other := &Layout{Rows: l.Rows, Columns: columns}
 	for _, scheme := range l.Ladder {
-		if scheme.K <= columns && wide.Cells()%scheme.K == 0 {
-			wide.Ladder = append(wide.Ladder, scheme)
+		if scheme.K <= columns && other.Cells()%scheme.K == 0 {
+			other.Ladder = append(other.Ladder, scheme)
 		}
 	}
-	made, err := wide.WithLadder(ladder, mode, to)
+	made, err := other.WithLadder(ladder, mode, to)
 	if err != nil {
 		return nil, err
 	}

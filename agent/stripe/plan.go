@@ -2,7 +2,8 @@ package stripe
 
 // Position is where values live while a plan runs. For a layout of w columns and a plan over m = Parities parity rows:
 // 0..w-1 are the nodes of the data columns, w..w+m-1 the nodes of the parity rows, w+m is a proxy (baselines only), and
-// w+m+1.. are the nodes of a new pool in the same order (copy-pool and relocations), or those that new columns come from (widenings).
+// w+m+1.. are the nodes of a new pool in the same order (copy-pool and relocations), those that new columns come from (widenings), or those
+// of the columns that the group loses (narrowings).
 type Position int
 
 // SourceKind says where an input of a program comes from.
@@ -13,7 +14,7 @@ const (
 	SourceBlock   SourceKind = iota // a unit stored at this position: cell of a data column, parity of a parity row
 	SourceMessage                   // a message from another position
 	SourcePatch                     // the difference new-old of one cell, which the caller supplies (updates only)
-	SourceCopy                      // a new cell, put together from what this position stores, as the caller says (splices and widenings only)
+	SourceCopy                      // a new cell, put together from what this position stores, as the caller says (splices, widenings, narrowings)
 )
 
 // Input is one operand of a program; its length is one unit (a cell).
@@ -56,7 +57,7 @@ type Message struct {
 // Plan takes one group from From to To. It speaks of positions, slots and units only; the coordinator binds them to
 // nodes and addresses. Treat plans as immutable: they are shared.
 type Plan struct {
-	Planner   string // restripe, ers2-proxy, ers1-proxy, srs-proxy, reencode, copy-pool; update; splice; widen; a shape of repair
+	Planner   string // restripe, ers2-proxy, ers1-proxy, srs-proxy, reencode, copy-pool; update; splice; widen; narrow; a shape of repair
 	Objective Objective
 	Before    *Layout // by which From cuts; Layout itself unless the ladder of the group changes too, or its columns
 	Layout    *Layout // by which To cuts
@@ -67,6 +68,9 @@ type Plan struct {
 	Proved    bool      // set by Prove alone
 	Cost      Cost
 }
+
+// positions is how many positions the plan may have.
+func (p *Plan) positions() int { return p.Layout.Columns + p.Before.Columns + 2*p.Parities + 1 }
 
 // KeepsStripes reports whether the parities of the result are of the stripes that there are, so that rows of them stay.
 func (p *Plan) KeepsStripes() bool {
@@ -108,6 +112,7 @@ const (
 	plannerUpdate      = "update"
 	plannerSplice      = "splice"
 	plannerWiden       = "widen"
+	plannerNarrow      = "narrow"
 	plannerRepair      = "repair"
 	plannerRepairChain = "repair-chain"
 	plannerRepairTree  = "repair-tree"

@@ -25,8 +25,7 @@ func (p *Plan) prove() error {
 	if p.Layout == nil || p.Before == nil || p.Parities != max(p.From.M, p.To.M) {
 		return fmt.Errorf("the layout is missing or the parity rows are not those of the schemes")
 	}
-	if p.Before.Rows != p.Layout.Rows || p.Before.Columns != p.Layout.Columns || p.Before.empty&p.Layout.empty != p.Layout.empty ||
-		p.Planner != plannerWiden && p.Before.empty != p.Layout.empty {
+	if !p.hasItsCells() {
 		return fmt.Errorf("the layouts before and after are not of the same cells")
 	}
 	from, err := p.Before.Partition(p.From.K)
@@ -49,7 +48,24 @@ func (p *Plan) prove() error {
 	return nil
 }
 
-// vector is a sparse combination of symbols, ascending: symbol c < cells is cell c, symbol cells+c its difference.
+// hasItsCells reports whether the layout before has the cells of that afterwards, and differs from it as the operation says.
+func (p *Plan) hasItsCells() bool {
+	was, empty := p.Before.empty, p.Layout.empty
+	switch {
+	case p.Before.Rows != p.Layout.Rows:
+		return false
+	case p.Planner == plannerNarrow:
+		return p.Before.Columns > p.Layout.Columns && was&(1<<p.Layout.Columns-1) == empty
+	case p.Before.Columns != p.Layout.Columns:
+		return false
+	case p.Planner == plannerWiden:
+		return was&empty == empty
+	}
+	return was == empty
+}
+
+// vector is a sparse combination of symbols, ascending: symbol c < cells is cell c, symbol cells+c its difference. Behind them are those
+// of cells that a group loses: row r of its i-th column from the end of the layout on is 2*cells + i*rows + r.
 type vector []symbol
 
 type symbol struct {
@@ -78,7 +94,7 @@ func (c *prover) checkShape() error {
 	p := c.plan
 	c.producer = make([]rowRef, len(p.Messages))
 	produced, consumed := make([]bool, len(p.Messages)), make([]bool, len(p.Messages))
-	positions := Position(2*(p.Layout.Columns+p.Parities) + 1)
+	positions := Position(p.positions())
 	for i, message := range p.Messages {
 		if message.From == message.To || min(message.From, message.To) < 0 || max(message.From, message.To) >= positions {
 			return fmt.Errorf("message %d goes from position %d to %d", i, message.From, message.To)
@@ -146,7 +162,12 @@ func (c *prover) checkInput(position Position, input Input) error {
 			return fmt.Errorf("a message has no slot or unit")
 		}
 		return nil
-	case SourceBlock, SourcePatch, SourceCopy:
+	case SourceCopy:
+		if p.Planner == plannerNarrow {
+			return c.checkLost(position, input)
+		}
+		fallthrough
+	case SourceBlock, SourcePatch:
 		units := p.Layout.Rows
 		if input.Slot >= columns {
 			units = len(c.from.Stripes)
@@ -170,6 +191,20 @@ func (c *prover) checkInput(position Position, input Input) error {
 	return fmt.Errorf("unknown kind %d", input.Kind)
 }
 
+// checkLost checks that a cell which a group loses is read where the others of its column are, outside of it.
+func (c *prover) checkLost(position Position, input Input) error {
+	p := c.plan
+	if input.Slot < p.Layout.Columns || input.Slot >= p.Before.Columns || p.Before.IsEmpty(input.Slot) || input.Unit < 0 ||
+		input.Unit >= p.Layout.Rows || input.Message != 0 {
+		return fmt.Errorf("row %d of column %d is none that the group loses", input.Unit, input.Slot)
+	}
+	if at, known := c.sources[input.Slot]; position < p.Layout.Outside(p.To, 0) || known && at != position {
+		return fmt.Errorf("column %d, which the group loses, is not here", input.Slot)
+	}
+	c.sources[input.Slot] = position
+	return nil
+}
+
 // isAt reports whether an input that is stored is at a position. What comes into a new column is wherever the first program says that reads
 // it, and nowhere else.
 func (c *prover) isAt(position Position, input Input) bool {
@@ -188,7 +223,7 @@ func (c *prover) isAt(position Position, input Input) bool {
 func (c *prover) run() error {
 	p := c.plan
 	c.value = make([]vector, len(p.Messages))
-	c.scratch = make([]byte, 2*p.Layout.Cells())
+	c.scratch = make([]byte, p.Layout.Cells()+p.Before.Cells())
 	waiting := make([]int, len(p.Messages)) // messages still missing
 	waiters := make([][]int32, len(p.Messages))
 	var ready []int
@@ -231,6 +266,8 @@ func (c *prover) evaluate(program *Program, terms []Term) vector {
 			for _, s := range c.value[input.Message] {
 				c.add(s.index, Multiply(term.Coefficient, s.coefficient))
 			}
+		case input.Kind == SourceCopy && c.plan.Planner == plannerNarrow:
+			c.addLost(input.Unit, input.Slot, term.Coefficient)
 		case input.Slot < c.plan.Layout.Columns:
 			cell := int32(c.plan.Layout.CellIndex(input.Unit, input.Slot))
 			if input.Kind == SourcePatch {
@@ -238,9 +275,17 @@ func (c *prover) evaluate(program *Program, terms []Term) vector {
 			}
 			c.add(cell, term.Coefficient)
 		default:
+			before, row := c.plan.Before, input.Slot-c.plan.Layout.Columns
 			for _, cell := range c.from.Stripes[input.Unit] {
-				if column := int(cell) % c.plan.Layout.Columns; !c.plan.Before.IsEmpty(column) {
-					c.add(cell, Multiply(term.Coefficient, Coefficient(input.Slot-c.plan.Layout.Columns, column)))
+				column := int(cell) % before.Columns
+				if before.IsEmpty(column) {
+					continue
+				}
+				coefficient := Multiply(term.Coefficient, Coefficient(row, column))
+				if column >= c.plan.Layout.Columns {
+					c.addLost(int(cell)/before.Columns, column, coefficient)
+				} else {
+					c.add(int32(c.plan.Layout.CellIndex(int(cell)/before.Columns, column)), coefficient)
 				}
 			}
 		}
@@ -248,11 +293,21 @@ func (c *prover) evaluate(program *Program, terms []Term) vector {
 	return c.collect()
 }
 
-// add adds a symbol; what nothing is stored of is zero.
+// add adds the symbol of a cell or of its difference; what nothing is stored of is zero.
 func (c *prover) add(index int32, coefficient byte) {
-	if c.plan.Layout.IsEmpty(int(index) % c.plan.Layout.Columns) {
-		return
+	l := c.plan.Layout
+	if int(index) >= 2*l.Cells() || !l.IsEmpty(int(index)%l.Columns) {
+		c.addSymbol(index, coefficient)
 	}
+}
+
+// addLost adds the symbol of a cell that the group loses, in a column of the layout before.
+func (c *prover) addLost(row, column int, coefficient byte) {
+	l := c.plan.Layout
+	c.addSymbol(int32(2*l.Cells()+(column-l.Columns)*l.Rows+row), coefficient)
+}
+
+func (c *prover) addSymbol(index int32, coefficient byte) {
 	if c.scratch[index] == 0 && coefficient != 0 {
 		c.touched = append(c.touched, index)
 	}
@@ -439,6 +494,8 @@ func (c *prover) required(patched map[int32]bool) ([]unitKey, error) {
 				required = append(required, unitKey{columns + row, int(stripe)})
 			}
 		}
+	case plannerNarrow:
+		rows(0, p.To.M)
 	case plannerSplice:
 		for slot := range columns {
 			if !p.Layout.IsEmpty(slot) {

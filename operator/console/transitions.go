@@ -191,7 +191,7 @@ func transitionView(t *v1alpha1.Transition, job *api.Transition) *consolev1.Tran
 // tellJob adds what a job says of itself.
 func tellJob(p *consolev1.Progress, job *api.Transition) {
 	p.GroupsTotal, p.GroupsDone, p.BytesTotal, p.BytesDone = job.GroupsTotal, job.GroupsDone, job.BytesTotal, job.BytesDone
-	p.GroupsSkipped, p.GroupsOffLadder, p.GroupsWidened, p.Attempts = job.GroupsSkipped, job.GroupsOffLadder, job.GroupsWidened, job.Attempts
+	p.GroupsSkipped, p.GroupsOffLadder, p.GroupsReshaped, p.Attempts = job.GroupsSkipped, job.GroupsOffLadder, job.GroupsReshaped, job.Attempts
 	p.Predicted, p.Measured, p.OtherWaysBytesSent = trafficView(&job.Predicted), trafficView(&job.Measured), job.Baselines
 }
 

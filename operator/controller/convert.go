@@ -111,7 +111,7 @@ func requestOf(transition *v1alpha1.Transition, from, to string) api.TransitionR
 
 func estimateOf(e *api.Estimate) decide.Estimate {
 	return decide.Estimate{
-		Groups: e.Groups, Bytes: e.Bytes, GroupsOffLadder: e.GroupsOffLadder, GroupsCopied: e.GroupsCopied, GroupsWidened: e.GroupsWidened,
+		Groups: e.Groups, Bytes: e.Bytes, GroupsOffLadder: e.GroupsOffLadder, GroupsCopied: e.GroupsCopied, GroupsReshaped: e.GroupsReshaped,
 		BytesRead: e.BytesRead, BytesSent: e.BytesSent,
 		BytesWritten: e.BytesWritten, PeakBytes: e.PeakBytes, StoredBefore: e.StoredBefore, StoredAfter: e.StoredAfter,
 		ReencodeBytesSent: e.ReencodeBytesSent, PlanHash: e.PlanHash,

@@ -141,9 +141,9 @@ func offLadder(e *decide.Estimate, to string) []string {
 		return nil
 	case e.GroupsOffLadder > e.Groups: // of a gateway of the release before
 		return []string{fmt.Sprintf("  %s were written for a ladder without %s and stay", words.Count(e.GroupsOffLadder, "group"), to)}
-	case e.GroupsWidened > 0:
+	case e.GroupsReshaped > 0:
 		line := fmt.Sprintf("  %s were written for a ladder without %s; %d become wider by columns of others and these are dissolved",
-			words.Count(e.GroupsOffLadder, "group"), to, e.GroupsWidened)
+			words.Count(e.GroupsOffLadder, "group"), to, e.GroupsReshaped)
 		if e.GroupsCopied > 0 {
 			line += fmt.Sprintf(", of %s the objects are copied", words.Count(e.GroupsCopied, "group"))
 		}

@@ -137,9 +137,9 @@ func (s *session) showEstimate(format *formatValue, request *api.TransitionReque
 	case e.Groups == 0:
 		lines = append(lines, "No group would be taken to "+request.To+".")
 	default:
-		ways := fmt.Sprintf("%d in place", e.Groups-e.GroupsWidened-e.GroupsCopied)
-		if e.GroupsWidened > 0 {
-			ways += fmt.Sprintf(", %d by columns of others", e.GroupsWidened)
+		ways := fmt.Sprintf("%d in place", e.Groups-e.GroupsReshaped-e.GroupsCopied)
+		if e.GroupsReshaped > 0 {
+			ways += fmt.Sprintf(", %d by columns of others", e.GroupsReshaped)
 		}
 		lines = append(lines, fmt.Sprintf("Would take %s of %s to %s: %s, %d by copies.", words.Count(e.Groups, "group"),
 			words.Bytes(e.Bytes), request.To, ways, e.GroupsCopied), "That would "+copies+".",
@@ -374,8 +374,8 @@ func transitionLines(t api.Transition) []string {
 	if t.GroupsOffLadder > 0 {
 		lines = append(lines, fmt.Sprintf("ladder      %s of another ladder come under that of the class", words.Count(t.GroupsOffLadder, "group")))
 	}
-	if t.GroupsWidened > 0 {
-		lines = append(lines, fmt.Sprintf("widened     %s by columns of others, which are dissolved", words.Count(t.GroupsWidened, "group")))
+	if t.GroupsReshaped > 0 {
+		lines = append(lines, fmt.Sprintf("reshaped    %s by columns of others", words.Count(t.GroupsReshaped, "group")))
 	}
 	if t.ObjectsRewritten > 0 {
 		lines = append(lines, fmt.Sprintf("rewritten   %s of %s through the gateway", words.Count(t.ObjectsRewritten, "object"), words.Bytes(t.BytesRewritten)))

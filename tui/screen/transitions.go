@@ -355,8 +355,8 @@ func (d *transitionDetail) writeProgress(s *script) {
 	if p.GroupsOffLadder > 0 {
 		s.Field("ladder", words.Count(p.GroupsOffLadder, "group")+" written for another one")
 	}
-	if p.GroupsWidened > 0 {
-		s.Field("widened", words.Count(p.GroupsWidened, "group")+" by columns of others")
+	if p.GroupsReshaped > 0 {
+		s.Field("reshaped", words.Count(p.GroupsReshaped, "group")+" by columns of others")
 	}
 	if p.GroupsSkipped > 0 {
 		s.Field("skipped", words.Count(p.GroupsSkipped, "group")+" that changed meanwhile")

@@ -11,7 +11,7 @@ import (
 // Cost is what taking one group, or several together, to another scheme cost.
 type Cost struct {
 	Skipped   bool  // it was there already, or is gone
-	Widened   int64 // groups that got columns of others, and those others
+	Reshaped   int64 // groups that got columns of others, and those others
 	Objects   int64 // objects copied out of the group instead
 	Copied    int64 // their bytes
 	bytes     int64
@@ -30,7 +30,7 @@ func (c *Cost) Count(snapshots ...*catalog.Snapshot) {
 
 // Add adds what another group cost.
 func (c *Cost) Add(other *Cost) {
-	c.Widened += other.Widened
+	c.Reshaped += other.Reshaped
 	c.Objects += other.Objects
 	c.Copied += other.Copied
 	c.bytes += other.bytes
@@ -57,12 +57,20 @@ func (g *Groups) Account(r *Execution, done *Result) *Cost {
 		Measured:  trafficOf(done.Counters),
 		Baselines: map[string]int64{},
 	}
-	for name, baseline := range stripe.Baselines(r.before.Layout, r.Plan.From, r.Plan.To) {
+	for name, baseline := range r.baselines() {
 		if baseline != nil {
 			m.Baselines[name] = int64(baseline.BlocksSent) * cell
 		}
 	}
 	return m
+}
+
+// baselines are what other ways cost: of a group that becomes narrower, what the same of the narrower one does.
+func (r *Execution) baselines() map[string]*stripe.Cost {
+	if r.Plan.Before.Columns != r.Plan.Layout.Columns {
+		return stripe.Baselines(r.after.Layout, r.Plan.To, r.Plan.To)
+	}
+	return stripe.Baselines(r.before.Layout, r.Plan.From, r.Plan.To)
 }
 
 func trafficOf(counters wire.Counters) api.Traffic {

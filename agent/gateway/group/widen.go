@@ -2,7 +2,6 @@ package group
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -14,78 +13,13 @@ import (
 	"github.com/restripe/restripe/agent/wire"
 )
 
-// Region is groups of one kind that become wider by the columns of others, which are dissolved: all columns of these, as many for each.
-type Region struct {
-	Kept, Taken []*catalog.GroupView
-}
-
-// ErrNoRegion says that groups cannot become wider together; use errors.Is.
-var ErrNoRegion = errors.New("the groups are not a region")
-
-// Widen takes the groups of a region that are kept to a wider scheme of as many parities, in one attempt and one commit, and returns what it
-// cost. ladder and mode are those that they come under; admit is asked for each group that is kept. Whatever the error, nothing has
-// changed; ErrNoRegion says that copies are the way.
-func (g *Groups) Widen(
-	ctx context.Context, region *Region, ladder stripe.Ladder, mode stripe.Mode, to stripe.Scheme, admit Admission,
-) (*Cost, error) {
-	runs, err := g.bindRegion(ctx, region, ladder, mode, to)
-	if err != nil {
-		return nil, err
-	}
-	for i, run := range runs {
-		if admitted, err := admit(ctx, &region.Kept[i].Group, run); err != nil || !admitted {
-			return &Cost{Skipped: true}, err
-		}
-	}
-	var basis []catalog.Basis
-	for _, view := range slices.Concat(region.Kept, region.Taken) {
-		basis = append(basis, view)
-	}
-	attempt, err := g.catalog.Begin(ctx, catalog.KindWiden, g.Deadline(), func(block.Stamp) (sets []catalog.BlockSet) {
-		for _, run := range runs {
-			sets = append(sets, run.Blocks())
-		}
-		return sets
-	}, basis...)
-	if err != nil {
-		return nil, fmt.Errorf("announcing the widening of group %s: %w", region.Kept[0].ID, err)
-	}
-	cost := &Cost{}
-	change := catalog.Change{}
-	for i, run := range runs {
-		done, err := g.Execute(ctx, attempt, run)
-		if err == nil {
-			err = g.isCopied(ctx, run, region, done.Slots)
-		}
-		if err != nil {
-			return nil, g.Abandon(ctx, attempt, err)
-		}
-		cost.Add(g.Account(run, done))
-		made := run.Group
-		change.Groups = append(change.Groups, catalog.GroupChange{
-			Was: region.Kept[i], Slots: done.Slots, Scheme: made.Scheme, NewEpoch: true, Seal: true, Home: made.Home,
-			Layout: &catalog.GroupLayout{Ladder: made.Ladder, Mode: made.Mode, Version: made.LayoutVersion},
-			Width:  &catalog.GroupWidth{Columns: made.Columns, Brought: made.Brought},
-		})
-	}
-	for _, taken := range region.Taken {
-		change.Groups = append(change.Groups, catalog.GroupChange{Was: taken, Width: &catalog.GroupWidth{
-			Columns: taken.Columns, Brought: taken.Brought, Lies: liesIn(taken, runs),
-		}})
-	}
-	if err := g.Commit(ctx, attempt, change); err != nil {
-		return nil, err
-	}
-	return cost, nil
-}
-
 // liesIn says in which columns of the groups that are kept those of one that is dissolved lie.
-func liesIn(taken *catalog.GroupView, runs []*Execution) []catalog.Column {
+func liesIn(taken *catalog.GroupView, kept []*bound) []catalog.Column {
 	lies := make([]catalog.Column, taken.Columns)
-	for _, run := range runs {
-		for i, origin := range run.Group.Brought {
-			if origin.Group == taken.ID {
-				lies[origin.Column] = catalog.Column{Group: run.Group.ID, Column: run.Group.Span() + i}
+	for _, one := range kept {
+		for _, c := range one.carried {
+			if c.from.ID == taken.ID {
+				lies[c.column] = catalog.Column{Group: one.Group.ID, Column: c.to}
 			}
 		}
 	}
@@ -99,68 +33,70 @@ type source struct {
 	from *catalog.Group
 }
 
-// bindRegion binds the plans by which the groups that are kept get their columns.
-func (g *Groups) bindRegion(
-	ctx context.Context, region *Region, ladder stripe.Ladder, mode stripe.Mode, to stripe.Scheme,
-) (runs []*Execution, err error) {
+// bindWider binds the plans by which the groups that are kept get their columns.
+func (r *reshaping) bindWider(ctx context.Context) (members []*bound, err error) {
 	var left []source
 	columns := 0
-	for _, taken := range region.Taken {
+	for _, taken := range r.region.Taken {
 		columns += taken.Columns
 		if len(taken.Brought) > 0 {
 			return nil, fmt.Errorf("%w: group %s has columns of others itself", ErrNoRegion, taken.ID)
 		}
 		for column, slot := range taken.Slots[:taken.Columns] {
-			if slices.ContainsFunc(slot, func(item catalog.Item) bool { return item.Node != slot[0].Node }) {
-				return nil, fmt.Errorf("%w: column %d of group %s lies on several nodes", ErrNoRegion, column, taken.ID)
+			if len(slot) == 0 {
+				continue
 			}
-			if len(slot) > 0 {
-				left = append(left, source{catalog.Column{Group: taken.ID, Column: column}, slot[0].Node, &taken.Group})
+			from, err := sourceOf(&taken.Group, column)
+			if err != nil {
+				return nil, err
 			}
+			left = append(left, from)
 		}
 	}
-	if len(region.Kept) == 0 || columns == 0 || columns%len(region.Kept) != 0 {
-		return nil, fmt.Errorf("%w: %d columns for %d groups", ErrNoRegion, columns, len(region.Kept))
+	keep := r.region.Kept
+	if columns == 0 || columns%len(keep) != 0 {
+		return nil, fmt.Errorf("%w: %d columns for %d groups", ErrNoRegion, columns, len(keep))
 	}
-	more := columns / len(region.Kept)
-	for i, kept := range region.Kept {
-		share := min(more, (len(left)+len(region.Kept)-i-1)/(len(region.Kept)-i)) // of those that are not empty
-		run, rest, err := g.bindWidening(ctx, &kept.Group, left, share, more, ladder, mode, to)
+	more := columns / len(keep)
+	for i, kept := range keep {
+		share := min(more, (len(left)+len(keep)-i-1)/(len(keep)-i)) // of those that are not empty
+		one, rest, err := r.bindWidening(ctx, kept, left, share, more)
 		if err != nil {
 			return nil, err
 		}
-		runs, left = append(runs, run), rest
+		members, left = append(members, one), rest
 	}
-	return runs, nil
+	return members, nil
 }
 
 // bindWidening binds the plan that gives a group so many more columns, of which some come from elsewhere and the others are empty, and
 // returns the columns that are left.
-func (g *Groups) bindWidening(
-	ctx context.Context, kept *catalog.Group, left []source, share, more int, ladder stripe.Ladder, mode stripe.Mode, to stripe.Scheme,
-) (*Execution, []source, error) {
+func (r *reshaping) bindWidening(
+	ctx context.Context, was *catalog.GroupView, left []source, share, more int,
+) (*bound, []source, error) {
+	kept, to := &was.Group, r.Scheme
 	if share == 0 {
 		return nil, nil, fmt.Errorf("%w: there is so little in the columns that group %s would get none", ErrNoRegion, kept.ID)
 	}
-	code, err := g.CodeOf(kept)
+	code, err := r.CodeOf(kept)
 	if err != nil {
 		return nil, nil, err
 	}
-	chosen, left := choose(g.agents, kept, left, share)
+	chosen, left := choose(r.agents, kept, left, share)
 	made := *kept
-	if made.Home, err = widerHome(g.agents, kept, chosen, more, ladder.MaxParity(), to); err != nil {
+	if made.Home, err = widerHome(r.agents, kept, chosen, more, r.Ladder.MaxParity(), to); err != nil {
 		return nil, nil, err
 	}
 	room := len(made.Home) - kept.Columns - more
-	ladder = slices.DeleteFunc(slices.Clone(ladder), func(scheme stripe.Scheme) bool { return scheme.M > room })
-	layout, err := code.Layout.Whole().Widened(kept.Columns+more, ladder, mode, code.Scheme, to)
+	ladder := slices.DeleteFunc(slices.Clone(r.Ladder), func(scheme stripe.Scheme) bool { return scheme.M > room })
+	layout, err := code.Layout.Whole().WithColumns(kept.Columns+more, ladder, r.Mode, code.Scheme, to)
 	if err != nil {
 		return nil, nil, fmt.Errorf("group %s: %w: %w", kept.ID, ErrNoRegion, err)
 	}
-	made.Ladder, made.Mode, made.LayoutVersion, made.Scheme = layout.Ladder.String(), string(layout.Mode), layout.Version, to.String()
-	made.Columns, made.Brought = layout.Columns, slices.Clone(kept.Brought)
+	lay(&made, layout, to)
+	made.Brought = slices.Clone(kept.Brought)
 	made.Slots = slices.Insert(slices.Clone(kept.Slots), kept.Columns, make([]catalog.Slot, more)...)
-	widening := stripe.Widening{}
+	one, widening := &bound{was: was}, stripe.Widening{}
 	outside := map[block.NodeID]stripe.Position{}
 	for i := range more {
 		if i >= len(chosen) { // an empty column
@@ -172,6 +108,7 @@ func (g *Groups) bindWidening(
 			at = position(kept, chosen[i].node, layout, to, outside)
 		}
 		made.Brought = append(made.Brought, chosen[i].Column)
+		one.carried = append(one.carried, carried{chosen[i].from, chosen[i].Column.Column, column})
 		widening.Columns, widening.Sources = append(widening.Columns, column), append(widening.Sources, at)
 	}
 	var empty []int
@@ -184,28 +121,54 @@ func (g *Groups) bindWidening(
 	if err != nil {
 		return nil, nil, err
 	}
-	run, err := g.NewExecution(&made, plan)
+	run, err := r.NewExecution(&made, plan)
 	if err != nil {
 		return nil, nil, err
 	}
-	run.shifted, run.copies = more, map[int][]wire.Copy{}
+	one.Execution = run
+	run.shifted = more
 	for id, at := range outside {
 		run.Nodes[at] = id
 	}
 	for i, from := range chosen {
-		at := int(widening.Sources[i])
-		for row := range layout.Rows {
-			item, found := from.from.Find(from.Column.Column, row)
-			if !found {
-				return nil, nil, fmt.Errorf("%w: column %d of group %s has no row %d", ErrNoRegion, from.Column.Column, from.Group, row)
-			}
-			run.copies[at] = append(run.copies[at], wire.Copy{
-				Slot: widening.Columns[i], Unit: row, Length: made.CellBytes, Address: from.from.Address(from.Column.Column, item), Source: row,
-			})
+		if err := run.bring(from, widening.Sources[i], widening.Columns[i]); err != nil {
+			return nil, nil, err
 		}
 	}
-	run.manifest, err = g.widenedManifest(ctx, kept, chosen, code.Scheme.M)
-	return run, left, err
+	run.manifest, err = r.widenedManifest(ctx, kept, chosen, code.Scheme.M)
+	return one, left, err
+}
+
+// lay has a group laid out by a layout, under a scheme.
+func lay(group *catalog.Group, layout *stripe.Layout, scheme stripe.Scheme) {
+	group.Ladder, group.Mode, group.LayoutVersion = layout.Ladder.String(), string(layout.Mode), layout.Version
+	group.Columns, group.Scheme = layout.Columns, scheme.String()
+}
+
+// sourceOf returns a column of a group, which lies on one node.
+func sourceOf(group *catalog.Group, column int) (source, error) {
+	slot := group.Slots[column]
+	if len(slot) == 0 || slices.ContainsFunc(slot, func(item catalog.Item) bool { return item.Node != slot[0].Node }) {
+		return source{}, fmt.Errorf("%w: column %d of group %s is not on one node", ErrNoRegion, column, group.ID)
+	}
+	return source{catalog.Column{Group: group.ID, Column: column}, slot[0].Node, group}, nil
+}
+
+// bring has the cells of a column read at a position of the plan, as those of a slot.
+func (r *Execution) bring(from source, at stripe.Position, slot int) error {
+	if r.copies == nil {
+		r.copies = map[int][]wire.Copy{}
+	}
+	for row := range r.after.Layout.Rows {
+		item, found := from.from.Find(from.Column.Column, row)
+		if !found {
+			return fmt.Errorf("%w: column %d of group %s has no row %d", ErrNoRegion, from.Column.Column, from.Group, row)
+		}
+		r.copies[int(at)] = append(r.copies[int(at)], wire.Copy{
+			Slot: slot, Unit: row, Length: r.Group.CellBytes, Address: from.from.Address(from.Column.Column, item), Source: row,
+		})
+	}
+	return nil
 }
 
 // widerHome returns where the slots of a group belong that gets so many more columns, and has room for so many parities if there are nodes
@@ -227,15 +190,19 @@ func widerHome(
 		}
 		home, taken[id] = append(home, id), true
 	}
-	home = append(home, kept.Home[kept.Columns:]...)
-	for len(home) < kept.Columns+more+parities {
+	return withHomes(agents, append(home, kept.Home[kept.Columns:]...), taken, kept.Columns+more+parities), nil
+}
+
+// withHomes returns the homes of a group with further ones, of so many, as far as there are nodes that are not taken.
+func withHomes(agents *member.Agents, home []block.NodeID, taken map[block.NodeID]bool, slots int) []block.NodeID {
+	for len(home) < slots {
 		id, found := agents.Substitute(taken)
 		if !found {
 			break
 		}
 		home, taken[id] = append(home, id), true
 	}
-	return home, nil
+	return home
 }
 
 // nodesOf are the nodes on which slots of a group lie or are to lie.
@@ -304,9 +271,9 @@ func position(
 }
 
 // widenedManifest is what a group carries once columns were brought: what it did, and what the groups of those do.
-func (g *Groups) widenedManifest(ctx context.Context, kept *catalog.Group, chosen []source, rows int) ([]byte, error) {
+func (r *reshaping) widenedManifest(ctx context.Context, kept *catalog.Group, chosen []source, rows int) ([]byte, error) {
 	everywhere := func(int) bool { return false }
-	entries, err := g.carriedBy(ctx, kept, rows, everywhere)
+	entries, err := r.carriedBy(ctx, kept, rows, everywhere)
 	if err != nil {
 		return nil, err
 	}
@@ -314,7 +281,7 @@ func (g *Groups) widenedManifest(ctx context.Context, kept *catalog.Group, chose
 		if slices.ContainsFunc(chosen[:i], func(before source) bool { return before.Group == from.Group }) {
 			continue
 		}
-		others, err := g.carriedBy(ctx, from.from, rows, everywhere)
+		others, err := r.carriedBy(ctx, from.from, rows, everywhere)
 		if err != nil {
 			return nil, err
 		}
@@ -328,60 +295,4 @@ func (g *Groups) widenedManifest(ctx context.Context, kept *catalog.Group, chose
 		}
 	}
 	return block.EncodeManifest(entries)
-}
-
-// isCopied checks that the columns that were brought are unit by unit what they are where they come from.
-func (g *Groups) isCopied(ctx context.Context, run *Execution, region *Region, slots []catalog.Slot) error {
-	asked, was := map[block.NodeID][]block.Address{}, map[int]catalog.Slot{}
-	add := func(group *catalog.Group, slot int, items catalog.Slot) {
-		for _, item := range items {
-			asked[item.Node] = append(asked[item.Node], group.Address(slot, item))
-		}
-	}
-	from := map[int]*catalog.Group{}
-	for i, origin := range run.Group.Brought {
-		for _, taken := range region.Taken {
-			if taken.ID == origin.Group {
-				column := run.Group.Span() + i
-				was[column], from[column] = taken.Slots[origin.Column], &taken.Group
-				add(&taken.Group, origin.Column, was[column])
-				add(run.Group, column, slots[column])
-			}
-		}
-	}
-	receipts, err := g.Inspect(ctx, asked, false)
-	if err != nil {
-		return err
-	}
-	for column, items := range was {
-		origin := run.Group.Brought[column-run.Group.Span()].Column
-		before, complete := printsOf(receipts, from[column], origin, items)
-		after, isThere := printsOf(receipts, run.Group, column, slots[column])
-		if !complete || !isThere {
-			return fmt.Errorf("column %d of group %s: %w", origin, from[column].ID, ErrNotWhole)
-		}
-		if !slices.Equal(before, after) {
-			g.Unproven.Add(1)
-			return fmt.Errorf("column %d of group %s is not what was copied of it", origin, from[column].ID)
-		}
-	}
-	return nil
-}
-
-// printsOf are the fingerprints of all units of a slot, by the receipts of its blocks.
-func printsOf(
-	receipts map[block.Address]*block.Receipt, group *catalog.Group, slot int, items catalog.Slot,
-) (prints []block.Fingerprint, complete bool) {
-	for _, item := range items {
-		receipt := receipts[group.Address(slot, item)]
-		if receipt == nil {
-			return nil, false
-		}
-		from := item.First - receipt.FirstUnit
-		if from < 0 || from+item.Units > len(receipt.Fingerprints) {
-			return nil, false
-		}
-		prints = append(prints, receipt.Fingerprints[from:from+item.Units]...)
-	}
-	return prints, true
 }

@@ -26,6 +26,7 @@ type tally struct {
 type Shape struct {
 	Class, Scheme, Ladder, Mode string
 	Columns, Version            int
+	Brought                     int // of the columns, those of other groups
 }
 
 // ShapeTally counts the groups of one shape by heat. Bytes are of one cell of each group, which all others are multiples
@@ -68,7 +69,7 @@ func newTally(now time.Time) *tally {
 }
 
 func (t *tally) add(group *catalog.GroupSummary, heat float64, settled bool) {
-	s := Shape{group.Class, group.Scheme, group.Ladder, group.Mode, group.Columns, group.LayoutVersion}
+	s := Shape{group.Class, group.Scheme, group.Ladder, group.Mode, group.Columns, group.LayoutVersion, len(group.Brought)}
 	counts := t.shapes[s]
 	if counts == nil {
 		counts = &ShapeTally{}

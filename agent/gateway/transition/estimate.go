@@ -110,7 +110,7 @@ func addGroups(
 	if w.isOffLadder() {
 		e.GroupsOffLadder += groups
 	}
-	if w.after != nil && w.region() == 0 {
+	if w.after != nil && !w.isReshaping() {
 		plan, err := planOf(w.before, w.after, w.from, w.to, t)
 		if err != nil {
 			return err
@@ -119,26 +119,26 @@ func addGroups(
 		addPlan(e, plan, groups, cell)
 		return nil
 	}
-	if w.region() > 0 && groups >= int64(w.region()) {
-		widen, err := planWidening(w)
+	together := groups
+	switch {
+	case w.region() > 0 && s.Brought > 0: // they give no columns, and there may be none of others for them
+		together = 0
+	case w.region() > 0:
+		together -= groups % int64(w.region())
+	case !w.narrows:
+		together = 0
+	}
+	if together > 0 {
+		of := cell * together / groups
+		shares, left, err := sharesOf(w, t, of)
 		if err != nil {
 			return err
 		}
-		plans[hashOf(widen)] = widen
-		var then *stripe.Plan
-		if w.step != w.to {
-			after, err := w.after.WithLadder(append(stripe.Ladder{w.to}, w.after.Ladder...), w.after.Mode, w.to)
-			if err != nil {
-				return err
-			}
-			if then, err = planOf(w.after, after, w.step, w.to, t); err != nil {
-				return err
-			}
-			plans[hashOf(then)] = then
+		for _, share := range shares {
+			plans[hashOf(share.plan)] = share.plan
 		}
-		left := groups % int64(w.region())
-		addRegions(e, w, widen, then, groups-left, cell*(groups-left)/groups)
-		groups, cell = left, cell*left/groups
+		addReshaped(e, w, shares, together, of, left)
+		groups, cell = groups-together, cell-of
 	}
 	if groups > 0 {
 		plans[fmt.Sprintf("copies of %s of %s to %s", w.from, s.Ladder, w.to)] = nil

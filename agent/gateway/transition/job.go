@@ -231,10 +231,16 @@ func (r *runner) admit(ctx context.Context, group *catalog.Group, plan *group.Ex
 	if !r.selects(group) {
 		return false, nil
 	}
-	if err := r.pacer.Wait(ctx, r.Halting(), plan.Load()); err != nil {
+	if affordable, err := r.afford(ctx, group, plan); err != nil || !affordable {
 		return false, err
 	}
 	return r.selects(group), nil
+}
+
+// afford waits until a plan fits the budget of the transition.
+func (r *runner) afford(ctx context.Context, _ *catalog.Group, plan *group.Execution) (bool, error) {
+	err := r.pacer.Wait(ctx, r.Halting(), plan.Load())
+	return err == nil, err
 }
 
 func (r *runner) selects(group *catalog.Group) bool {

@@ -140,12 +140,12 @@ func (r *runner) save(ctx context.Context) bool {
 	return false
 }
 
-// item is one piece of work: a group to take along in place, groups to make wider together, or objects to move out of a group they share.
+// item is one piece of work: a group to take along in place, groups to make wider or narrower together, or objects to move out of a group they share.
 type item struct {
 	group   block.GroupID // the first of them
 	bytes   int64
 	rewrite []string        // keys
-	region  []block.GroupID // groups that become wider together: first those that are kept, as many as its way says
+	region  []block.GroupID // groups that become wider together, first those that are kept, as many as its way says; or narrower
 	way     *way
 	isTail  bool // too few of its kind are left to become wider
 }
@@ -158,7 +158,7 @@ func (i *item) groups() []block.GroupID {
 	return []block.GroupID{i.group}
 }
 
-// work finds what is selected and takes it to the scheme, a few groups at a time. Groups that could not become wider together as one of
+// work finds what is selected and takes it to the scheme, a few groups at a time. Groups that could not be taken along together as one of
 // them has changed are put together anew, with those that were left over; what is left over at the end is taken along by other ways.
 func (r *runner) work(ctx context.Context) error {
 	for {
@@ -329,6 +329,7 @@ func (r *runner) findInClass(ctx context.Context, cursor block.GroupID) ([]item,
 	var items []item
 	var offLadder int64
 	ways, gatherings := map[temperature.Shape]*way{}, map[kind]*gathering{}
+	back := returning{joined: map[block.GroupID]block.GroupID{}}
 	for page, err := range r.coordinator.catalog.GroupSummaries(ctx, cursor) {
 		if err != nil {
 			return nil, err
@@ -338,31 +339,36 @@ func (r *runner) findInClass(ctx context.Context, cursor block.GroupID) ([]item,
 			if group.Class != r.chosen.class || !r.coordinator.selects(r.chosen, group) {
 				continue
 			}
-			kind := kindOf(group)
-			way, known := ways[kind.Shape]
+			shape := shapeOf(group)
+			way, known := ways[shape]
 			if !known {
-				way, err = r.coordinator.wayOf(&kind.Shape, r.to)
+				way, err = r.coordinator.wayOf(&shape, r.to)
 				if err != nil {
 					way = nil // it fails when it is worked on
 				}
-				ways[kind.Shape] = way
+				ways[shape] = way
 			}
-			one := item{group: group.ID, bytes: bytesOf(group.LayoutVersion, group.Ladder, group.Mode, group.Columns, group.CellBytes)}
+			one := item{group: group.ID, bytes: bytesOf(group.LayoutVersion, group.Ladder, group.Mode, group.Columns, group.CellBytes), way: way}
 			if way != nil && way.isOffLadder() {
 				offLadder++
 			}
-			if way == nil || way.region() == 0 {
+			switch {
+			case way == nil || !way.isReshaping():
 				items = append(items, one)
-				continue
-			}
-			if gatherings[kind] == nil {
-				gatherings[kind] = &gathering{way: way}
-			}
-			if region, complete := gatherings[kind].add(one, len(group.Brought) > 0); complete {
-				items = append(items, region)
+			case way.narrows:
+				back.add(one, group.Brought[len(group.Brought)+r.to.K-group.Columns:])
+			default:
+				kind := kindOf(group)
+				if gatherings[kind] == nil {
+					gatherings[kind] = &gathering{way: way}
+				}
+				if region, complete := gatherings[kind].add(one, len(group.Brought) > 0); complete {
+					items = append(items, region)
+				}
 			}
 		}
 	}
+	items = append(items, back.regions()...)
 	for _, gathering := range gatherings {
 		items = append(items, gathering.left()...)
 	}
@@ -488,10 +494,10 @@ func (r *runner) once(ctx context.Context, work *item) (cost *group.Cost, err er
 		return r.reclassGroup(ctx, work.group)
 	}
 	if work.region != nil {
-		return r.widenRegion(ctx, work)
+		return r.reshape(ctx, work)
 	}
 	if work.rewrite == nil {
-		return r.apart(ctx, work.groups())
+		return r.apart(ctx, work.groups(), r.options)
 	}
 	byClass := map[string][]*catalog.Snapshot{}
 	cost = &group.Cost{}
@@ -551,7 +557,7 @@ func (r *runner) count(work *item, cost *group.Cost) {
 		return
 	}
 	t.GroupsDone += int64(len(work.groups()))
-	t.GroupsWidened += cost.Widened
+	t.GroupsReshaped += cost.Reshaped
 	t.Predicted.Add(cost.Predicted)
 	t.Measured.Add(cost.Measured)
 	r.coordinator.moved(cost.Measured)

@@ -15,16 +15,20 @@ import (
 )
 
 // way is how groups of one shape take a scheme: along the ladder that they have, in place by parities alone, by the columns of others of
-// their shape, or by copies of their objects.
+// their shape, by giving such back, or by copies of their objects.
 type way struct {
 	before, after *stripe.Layout // after: of the groups that are kept; nil where their objects are copied
 	from, to      stripe.Scheme
-	step          stripe.Scheme // where columns come: the scheme with as many parities as before, under which the columns come
+	step          stripe.Scheme // where columns come or go: the scheme with as many parities as before, under which they do
 	kept, taken   int           // of so many groups the one lot get the columns of the other; 0 where none come
+	narrows       bool          // the last columns, which are of others, go back to these
 }
 
 // region is how many groups become wider together; 0 where they do not.
 func (w *way) region() int { return w.kept + w.taken }
+
+// isReshaping reports whether the groups take it together with others.
+func (w *way) isReshaping() bool { return w.narrows || w.region() > 0 }
 
 // isOffLadder reports whether the groups were written for a ladder without the scheme.
 func (w *way) isOffLadder() bool { return w.after != w.before }
@@ -52,18 +56,23 @@ func (j *Coordinator) wayOf(s *temperature.Shape, to stripe.Scheme) (*way, error
 	}
 	w.after = nil
 	more := to.K - s.Columns
-	if more < 1 || !j.catalog.IsUpgraded() {
+	if !j.catalog.IsUpgraded() || -more > s.Brought {
 		return w, nil
 	}
 	step := stripe.Scheme{K: to.K, M: w.from.M}
-	kept, taken := stripe.Region(s.Columns, more)
-	if after, err := w.before.Widened(to.K, class.Ladder, class.Mode, w.from, step); err == nil && kept+taken <= maxRegion {
+	after, err := w.before.WithColumns(to.K, class.Ladder, class.Mode, w.from, step)
+	if err != nil {
+		return w, nil // its objects are copied
+	}
+	if more < 0 {
+		w.after, w.step, w.narrows = after, step, true
+	} else if kept, taken := stripe.Region(s.Columns, more); kept+taken <= maxRegion {
 		w.after, w.step, w.kept, w.taken = after, step, kept, taken
 	}
 	return w, nil
 }
 
-// maxRegion is how many groups become wider together at most: one commit has all of them, and a change of any has them staged again.
+// maxRegion is how many groups become wider or narrower together at most: one commit has all of them, and a change of any has them staged again.
 const maxRegion = 16
 
 // kind is what is alike of groups that become wider together.
@@ -77,15 +86,21 @@ type kind struct {
 func summaryOf(of *catalog.Group) *catalog.GroupSummary {
 	return &catalog.GroupSummary{
 		ID: of.ID, Epoch: of.Epoch, Class: of.Class, Ladder: of.Ladder, Mode: of.Mode, LayoutVersion: of.LayoutVersion, Columns: of.Columns,
-		Scheme: of.Scheme, CellBytes: of.CellBytes, Packed: of.Packed, Settled: of.Settled,
+		Scheme: of.Scheme, CellBytes: of.CellBytes, Packed: of.Packed, Settled: of.Settled, Brought: of.Brought,
 	}
 }
 
-func kindOf(of *catalog.GroupSummary) kind {
-	return kind{
-		temperature.Shape{Class: of.Class, Scheme: of.Scheme, Ladder: of.Ladder, Mode: of.Mode, Columns: of.Columns, Version: of.LayoutVersion},
-		of.CellBytes, of.Packed,
+func shapeOf(of *catalog.GroupSummary) temperature.Shape {
+	return temperature.Shape{
+		Class: of.Class, Scheme: of.Scheme, Ladder: of.Ladder, Mode: of.Mode, Columns: of.Columns, Version: of.LayoutVersion, Brought: len(of.Brought),
 	}
+}
+
+// kindOf is what is alike of a group, however many of its columns were brought.
+func kindOf(of *catalog.GroupSummary) kind {
+	shape := shapeOf(of)
+	shape.Brought = 0
+	return kind{shape, of.CellBytes, of.Packed}
 }
 
 // gathering puts groups together that become wider together, as they come.
@@ -107,13 +122,7 @@ func (g *gathering) add(one item, isWider bool) (whole item, complete bool) {
 	already := min(len(g.wider), g.way.kept)
 	members := slices.Concat(g.wider[:already], g.plain[:g.way.region()-already])
 	g.wider, g.plain = g.wider[already:], g.plain[g.way.region()-already:]
-	whole = item{way: g.way}
-	for _, member := range members {
-		whole.region = append(whole.region, member.group)
-		whole.bytes += member.bytes
-	}
-	whole.group = slices.MinFunc(whole.region, byID)
-	return whole, true
+	return regionOf(members), true
 }
 
 // left are the groups that were too few for a region.
@@ -125,12 +134,73 @@ func (g *gathering) left() (tails []item) {
 	return tails
 }
 
+// returning puts groups together that columns of the same others lie in, which go back to these.
+type returning struct {
+	items  []item
+	origin []block.GroupID // of each: one of those whose columns lie in it
+	joined map[block.GroupID]block.GroupID
+}
+
+// rootOf returns which of the groups stands for those whose columns lie together.
+func (r *returning) rootOf(id block.GroupID) block.GroupID {
+	for {
+		next, joined := r.joined[id]
+		if !joined {
+			return id
+		}
+		id = next
+	}
+}
+
+// add adds a group, whose last columns are these of others.
+func (r *returning) add(one item, last []catalog.Column) {
+	var first block.GroupID
+	for _, column := range last {
+		switch root := r.rootOf(column.Group); {
+		case column == (catalog.Column{}):
+		case first == (block.GroupID{}):
+			first = root
+		case root != first:
+			r.joined[root] = first
+		}
+	}
+	r.items, r.origin = append(r.items, one), append(r.origin, first)
+}
+
+// regions are those that become narrower together; those that are too many, each by itself.
+func (r *returning) regions() (regions []item) {
+	together := map[block.GroupID][]item{}
+	for i, one := range r.items {
+		root := r.rootOf(r.origin[i])
+		together[root] = append(together[root], one)
+	}
+	for _, members := range together {
+		if len(members) > maxRegion {
+			regions = append(regions, members...)
+		} else {
+			regions = append(regions, regionOf(members))
+		}
+	}
+	return regions
+}
+
+// regionOf makes one item of groups.
+func regionOf(members []item) item {
+	whole := item{way: members[0].way}
+	for _, member := range members {
+		whole.region = append(whole.region, member.group)
+		whole.bytes += member.bytes
+	}
+	whole.group = slices.MinFunc(whole.region, byID)
+	return whole
+}
+
 // errBroken says that a group of a region has changed since they were put together.
 var errBroken = errors.New("the groups are not alike any more")
 
-// widenRegion has the groups of a region become wider together, and then take the scheme if that has other parities. errBroken says that
-// other regions have to be made.
-func (r *runner) widenRegion(ctx context.Context, work *item) (*group.Cost, error) {
+// reshape has the groups of a region become wider or narrower together, and then take the scheme if that has other parities. errBroken says
+// that other regions have to be made.
+func (r *runner) reshape(ctx context.Context, work *item) (*group.Cost, error) {
 	g := r.coordinator
 	region := &group.Region{}
 	var alike kind
@@ -149,19 +219,26 @@ func (r *runner) widenRegion(ctx context.Context, work *item) (*group.Cost, erro
 		if is != alike || view.IsDissolved() || !r.selects(&view.Group) {
 			return nil, errBroken
 		}
-		if i < work.way.kept {
+		if work.way.narrows || i < work.way.kept {
 			region.Kept = append(region.Kept, view)
 		} else {
 			region.Taken = append(region.Taken, view)
+		}
+	}
+	var err error
+	if work.way.narrows {
+		if region.Taken, err = r.returned(ctx, region.Kept); err != nil {
+			return nil, err
 		}
 	}
 	class, err := g.ladderFor(&region.Kept[0].Group, r.to)
 	if err != nil {
 		return nil, err
 	}
-	cost, err := g.groups.Widen(ctx, region, class.Ladder, class.Mode, work.way.step, r.admit)
+	shape := group.Shape{Ladder: class.Ladder, Mode: class.Mode, Scheme: work.way.step}
+	cost, err := g.groups.Reshape(ctx, region, shape, r.admit)
 	if errors.Is(err, group.ErrNoRegion) {
-		return r.apart(ctx, work.region)
+		return r.apart(ctx, work.region, r.options)
 	}
 	if err != nil {
 		return nil, err
@@ -169,9 +246,19 @@ func (r *runner) widenRegion(ctx context.Context, work *item) (*group.Cost, erro
 	if cost.Skipped { // one of them is not selected any more
 		return nil, errBroken
 	}
-	cost.Widened = int64(len(work.region))
+	cost.Reshaped = int64(len(work.region))
 	if work.way.step != r.to {
-		after, err := r.apart(ctx, work.region[:work.way.kept])
+		left := region.Kept
+		if work.way.narrows {
+			left = slices.Concat(region.Kept, region.Taken)
+		}
+		var ids []block.GroupID
+		for _, view := range left {
+			ids = append(ids, view.ID)
+		}
+		options := r.options
+		options.admit = r.afford // they were selected under the scheme that they had
+		after, err := r.apart(ctx, ids, options)
 		if err != nil {
 			return nil, err
 		}
@@ -180,11 +267,33 @@ func (r *runner) widenRegion(ctx context.Context, work *item) (*group.Cost, erro
 	return cost, nil
 }
 
+// returned are the groups whose columns are the last ones of others, as far as they are still there.
+func (r *runner) returned(ctx context.Context, kept []*catalog.GroupView) (returned []*catalog.GroupView, err error) {
+	seen := map[block.GroupID]bool{}
+	for _, view := range kept {
+		for _, column := range view.Brought[max(0, r.to.K-view.Span()):] {
+			if seen[column.Group] || column == (catalog.Column{}) {
+				continue
+			}
+			seen[column.Group] = true
+			origin, err := r.coordinator.catalog.Group(ctx, column.Group)
+			if errors.Is(err, catalog.ErrNoGroup) {
+				continue
+			}
+			if err != nil {
+				return nil, err
+			}
+			returned = append(returned, origin)
+		}
+	}
+	return returned, nil
+}
+
 // apart takes groups to the scheme each on its own.
-func (r *runner) apart(ctx context.Context, ids []block.GroupID) (*group.Cost, error) {
+func (r *runner) apart(ctx context.Context, ids []block.GroupID, how options) (*group.Cost, error) {
 	all := &group.Cost{Skipped: true}
 	for _, id := range ids {
-		cost, err := r.coordinator.transitionGroup(ctx, id, r.to, r.options)
+		cost, err := r.coordinator.transitionGroup(ctx, id, r.to, how)
 		if errors.Is(err, errNoFit) {
 			cost, err = r.copyGroup(ctx, id)
 		}
@@ -211,25 +320,74 @@ func planWidening(w *way) (*stripe.Plan, error) {
 	return stripe.NewWidenPlan(w.after, w.step, widening)
 }
 
-// addRegions adds groups that become wider together to an estimate; cell is the sum of their cell sizes.
-func addRegions(e *api.Estimate, w *way, widen, then *stripe.Plan, groups, cell int64) {
+// planReturn is the plan by which a group that was dissolved gets its columns back, as it is if all of them stay on their nodes.
+func planReturn(w *way) (*stripe.Plan, error) {
+	widening := stripe.Widening{}
+	for column := range w.after.Columns {
+		widening.Columns, widening.Sources = append(widening.Columns, column), append(widening.Sources, stripe.Position(column))
+	}
+	return stripe.NewWidenPlan(w.after, w.step, widening)
+}
+
+// planLoss is the plan by which a group loses its last columns.
+func planLoss(w *way) (*stripe.Plan, error) {
+	var lost []int
+	for column := w.after.Columns; column < w.before.Columns; column++ {
+		lost = append(lost, column)
+	}
+	return stripe.NewNarrowPlan(w.before, w.after, w.from, w.step, lost)
+}
+
+// share is a plan that some of the groups take, and the sum of the cell sizes of these.
+type share struct {
+	plan *stripe.Plan
+	cell int64
+}
+
+// addReshaped adds groups that become wider or narrower together to an estimate; cell is the sum of their cell sizes, and left that of the
+// groups that there are afterwards.
+func addReshaped(e *api.Estimate, w *way, shares []share, groups, cell, left int64) {
 	before, after := int64(w.before.Cells()), int64(w.after.Cells())
-	regions := groups / int64(w.region())
-	kept := cell * int64(w.kept) / int64(w.region()) // of the cells of those that are kept
-	e.Groups += regions * int64(w.region())
-	e.GroupsWidened += regions * int64(w.region())
+	e.Groups += groups
+	e.GroupsReshaped += groups
 	e.Bytes += before * cell
 	e.StoredBefore += (before + before/int64(w.from.K)*int64(w.from.M)) * cell
-	e.StoredAfter += (after + after/int64(w.to.K)*int64(w.to.M)) * kept
-	for _, plan := range []*stripe.Plan{widen, then} {
-		if plan == nil {
-			continue
-		}
-		e.BytesRead += int64(plan.Cost.BlocksRead) * kept
-		e.BytesSent += int64(plan.Cost.BlocksSent) * kept
-		e.BytesWritten += int64(plan.Cost.BlocksWritten) * kept
-		e.PeakBytes += int64(plan.Cost.BlocksWritten) * kept
+	e.StoredAfter += (after + after/int64(w.to.K)*int64(w.to.M)) * left
+	for _, s := range shares {
+		e.BytesRead += int64(s.plan.Cost.BlocksRead) * s.cell
+		e.BytesSent += int64(s.plan.Cost.BlocksSent) * s.cell
+		e.BytesWritten += int64(s.plan.Cost.BlocksWritten) * s.cell
+		e.PeakBytes += int64(s.plan.Cost.BlocksWritten) * s.cell
 	}
 	_, sent, _ := copied(before*cell, w.to)
 	e.ReencodeBytesSent += sent
+}
+
+// sharesOf returns which plans groups take that become wider or narrower together; cell is the sum of their cell sizes, and left that of
+// the groups that there are afterwards.
+func sharesOf(w *way, t *api.Transition, cell int64) (shares []share, left int64, err error) {
+	add := func(plan *stripe.Plan, planErr error, cell int64) {
+		shares, err = append(shares, share{plan, cell}), errors.Join(err, planErr)
+	}
+	if w.narrows {
+		back := cell * int64(w.before.Columns-w.after.Columns) / int64(w.after.Columns)
+		left = cell + back
+		plan, planErr := planReturn(w)
+		add(plan, planErr, back)
+		plan, planErr = planLoss(w)
+		add(plan, planErr, cell)
+	} else {
+		left = cell * int64(w.kept) / int64(w.region())
+		plan, planErr := planWidening(w)
+		add(plan, planErr, left)
+	}
+	if w.step != w.to && err == nil {
+		after, layoutErr := w.after.WithLadder(append(stripe.Ladder{w.to}, w.after.Ladder...), w.after.Mode, w.to)
+		if layoutErr != nil {
+			return nil, 0, layoutErr
+		}
+		plan, planErr := planOf(w.after, after, w.step, w.to, t)
+		add(plan, planErr, left)
+	}
+	return shares, left, err
 }

@@ -608,7 +608,7 @@ type Progress struct {
 	GroupsOffLadder    int64                  `protobuf:"varint,12,opt,name=groups_off_ladder,json=groupsOffLadder,proto3" json:"groups_off_ladder,omitempty"`
 	OtherWaysBytesSent map[string]int64       `protobuf:"bytes,13,rep,name=other_ways_bytes_sent,json=otherWaysBytesSent,proto3" json:"other_ways_bytes_sent,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"` // for the groups done
 	Attempts           int64                  `protobuf:"varint,14,opt,name=attempts,proto3" json:"attempts,omitempty"`
-	GroupsWidened      int64                  `protobuf:"varint,15,opt,name=groups_widened,json=groupsWidened,proto3" json:"groups_widened,omitempty"` // that got columns of others, and these others
+	GroupsReshaped     int64                  `protobuf:"varint,15,opt,name=groups_reshaped,json=groupsReshaped,proto3" json:"groups_reshaped,omitempty"` // that got or gave back columns of others, or were dissolved into them
 	unknownFields      protoimpl.UnknownFields
 	sizeCache          protoimpl.SizeCache
 }
@@ -741,9 +741,9 @@ func (x *Progress) GetAttempts() int64 {
 	return 0
 }
 
-func (x *Progress) GetGroupsWidened() int64 {
+func (x *Progress) GetGroupsReshaped() int64 {
 	if x != nil {
-		return x.GroupsWidened
+		return x.GroupsReshaped
 	}
 	return 0
 }
@@ -1370,7 +1370,7 @@ const file_console_v1_transitions_proto_rawDesc = "" +
 	"peak_bytes\x18\x03 \x01(\x03R\tpeakBytes\x12.\n" +
 	"\x13reencode_bytes_sent\x18\x04 \x01(\x03R\x11reencodeBytesSent\x12\x14\n" +
 	"\x05price\x18\x05 \x01(\tR\x05price\x12(\n" +
-	"\x10saving_per_month\x18\x06 \x01(\tR\x0esavingPerMonth\"\xb0\x06\n" +
+	"\x10saving_per_month\x18\x06 \x01(\tR\x0esavingPerMonth\"\xb2\x06\n" +
 	"\bProgress\x12!\n" +
 	"\fgroups_total\x18\x01 \x01(\x03R\vgroupsTotal\x12\x1f\n" +
 	"\vgroups_done\x18\x02 \x01(\x03R\n" +
@@ -1390,8 +1390,8 @@ const file_console_v1_transitions_proto_rawDesc = "" +
 	"\x0egroups_skipped\x18\v \x01(\x03R\rgroupsSkipped\x12*\n" +
 	"\x11groups_off_ladder\x18\f \x01(\x03R\x0fgroupsOffLadder\x12h\n" +
 	"\x15other_ways_bytes_sent\x18\r \x03(\v25.restripe.console.v1.Progress.OtherWaysBytesSentEntryR\x12otherWaysBytesSent\x12\x1a\n" +
-	"\battempts\x18\x0e \x01(\x03R\battempts\x12%\n" +
-	"\x0egroups_widened\x18\x0f \x01(\x03R\rgroupsWidened\x1aE\n" +
+	"\battempts\x18\x0e \x01(\x03R\battempts\x12'\n" +
+	"\x0fgroups_reshaped\x18\x0f \x01(\x03R\x0egroupsReshaped\x1aE\n" +
 	"\x17OtherWaysBytesSentEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01B\x0e\n" +

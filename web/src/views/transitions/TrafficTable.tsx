@@ -42,7 +42,7 @@ export function TrafficTable({ transition }: { transition: Transition }) {
           So far: {counted(progress.groupsDone, "group")} of {counted(progress.groupsTotal, "group")}
           {progress.groupsSkipped > 0n && `, ${counted(progress.groupsSkipped, "group")} skipped`}
           {progress.groupsOffLadder > 0n && `, ${counted(progress.groupsOffLadder, "group")} written for another ladder`}
-          {progress.groupsWidened > 0n && `, ${counted(progress.groupsWidened, "group")} made wider by columns of others`}.
+          {progress.groupsReshaped > 0n && `, ${counted(progress.groupsReshaped, "group")} by columns of others`}.
           {cost !== undefined && ` At most ${sized(cost.peakBytes)} of extra space at once.`}
         </Text>
       )}
