@@ -157,7 +157,7 @@ var allFaults = []faultIn{
 	{fault{"fail-over, primary killed", atPrimary, failOver(kill("catalog")), takeBack(comeBack), nil}, hasStandby},
 	{fault{"fail-over, primary stopped", atPrimary, failOver(stop("catalog")), takeBack(resume("catalog")), nil}, hasStandby},
 	{fault{"fail-over, primary's link down", atPrimary, failOver(linkTo("down")), takeBack(linkTo("up")), nil}, hasStandby},
-	{fault{"fail-over, primary's disk full", atPrimary, failOver(fillCatalog), takeBack(reviveCatalog), nil}, hasStandby},
+	{fault{"fail-over, primary's disk full", atPrimary, failOver(fillAndEnd), takeBack(reviveCatalog), nil}, hasStandby},
 	{fault{"fail-over, primary alone with a gateway", atPrimary, failOver(isolate), takeBack(join), nil}, hasStandby},
 }
 

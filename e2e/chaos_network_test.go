@@ -50,7 +50,7 @@ const (
 	networkNodes   = 8
 	strikesAround  = 3                // before the keys are changed, which keeps unknown outcomes per key few enough to check
 	clientPatience = 3 * time.Second  // after which a client gives an operation up
-	statedOutage   = 15 * time.Second // for which docs/catalog.md has clients of a catalog with members be patient
+	statedOutage   = 20 * time.Second // for which docs/catalog.md has clients of a catalog with members be patient
 	stalledRead    = 3 * time.Second  // what no read may take while one node is stopped; some 50 ms are usual
 )
 

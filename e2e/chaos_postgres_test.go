@@ -212,6 +212,16 @@ func failOver(hurt func(context.Context, *networkChaos, *place) error) func(cont
 	}
 }
 
+// fillAndEnd fills the disk of a primary and then ends it: it may go on for long with what it has room for already, and its standby follows.
+// A standby is not promoted while it does, unless its primary has ended.
+func fillAndEnd(ctx context.Context, c *networkChaos, p *place) error {
+	if err := fillCatalog(ctx, c, p); err != nil {
+		return err
+	}
+	c.pause(time.Second)
+	return p.processes["catalog"].kill()
+}
+
 // takeBack has the old primary come back, as one that knows of nothing and is obeyed by nobody, and then makes it the standby of the
 // new one.
 func takeBack(heal func(context.Context, *networkChaos, *place) error) func(context.Context, *networkChaos, *place) error {

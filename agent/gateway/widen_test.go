@@ -246,3 +246,90 @@ func (c *cluster) lost() {
 		c.t.Fatal(err)
 	}
 }
+
+// What cannot become narrower again says so, and stays as it is.
+func TestGroupsThatCannotBecomeNarrower(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, 9)
+	spec := api.ClassSpec{Name: "grows", Ladder: "rs(4,2)", Prefixes: []string{"grows/"}, PackBelow: "4KiB", GroupBytes: "64KiB"}
+	c.putClass(c.gateway, spec)
+	want := [][]byte{noise(60_000, 1), noise(60_000, 2), noise(60_000, 3), noise(60_000, 4)}
+	for i, data := range want {
+		c.put(fmt.Sprintf("grows/%d", i), data, api.PutOptions{})
+	}
+	id := func(i int) block.GroupID {
+		snapshot, err := c.catalog.Snapshot(t.Context(), fmt.Sprintf("grows/%d", i))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return snapshot.Object.Extents[0].Group
+	}
+	views := func(ids ...int) (views []*catalog.GroupView) {
+		for _, i := range ids {
+			view, err := c.catalog.Group(t.Context(), id(i))
+			if err != nil {
+				t.Fatal(err)
+			}
+			views = append(views, view)
+		}
+		return views
+	}
+	if _, err := c.gateway.Reshape(t.Context(), views(0, 1), views(2), "rs(6,2)", "rs(6,2)"); err != nil {
+		t.Fatal(err)
+	}
+	for name, try := range map[string]struct {
+		kept, taken []*catalog.GroupView
+		to          string
+		want        error
+	}{
+		"a part of those it lies in": {views(0), views(2), "rs(4,2)", group.ErrNoRegion},
+		"one that was not dissolved": {views(0, 1), views(3), "rs(4,2)", group.ErrNoRegion},
+		"another width":              {views(0, 1), views(2), "rs(5,2)", group.ErrNoRegion},
+		"narrower than it was":       {views(0, 1), views(2), "rs(3,2)", group.ErrNoRegion},
+		"other parities":             {views(0, 1), views(2), "rs(4,1)", group.ErrNoRegion},
+		"one that never was wider":   {views(3), nil, "rs(3,2)", group.ErrNoRegion},
+		"nobody gets them":           {views(0, 1), nil, "rs(4,2)", catalog.ErrBadChange},
+	} {
+		if _, err := c.gateway.Reshape(t.Context(), try.kept, try.taken, try.to, try.to); !errors.Is(err, try.want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	kept, taken := views(0, 1), views(2)
+	if _, err := c.gateway.Update(t.Context(), "grows/2", 5, []byte("new"), nil); err != nil {
+		t.Fatal(err)
+	}
+	copy(want[2][5:], "new")
+	if _, err := c.gateway.Reshape(t.Context(), kept, taken, "rs(4,2)", "rs(4,2)"); !errors.Is(err, catalog.ErrStale) {
+		t.Errorf("computed from records that are not true any more: %v", err)
+	}
+	check := func() {
+		t.Helper()
+		for i, data := range want {
+			c.check(fmt.Sprintf("grows/%d", i), data)
+		}
+		c.audit()
+	}
+	check()
+	// One of the objects is deleted: its columns are nobody's, and dropped.
+	if err := c.gateway.Delete(t.Context(), "grows/2", nil); err != nil {
+		t.Fatal(err)
+	}
+	want = slices.Delete(want, 2, 3)
+	c.put("grows/2", want[2], api.PutOptions{})
+	gone := taken[0].ID
+	c.await("its group is freed", func() bool {
+		c.audit()
+		_, err := c.catalog.Group(t.Context(), gone)
+		return errors.Is(err, catalog.ErrNoGroup)
+	})
+	if _, err := c.gateway.Reshape(t.Context(), views(0, 1), nil, "rs(4,2)", "rs(4,2)"); err != nil {
+		t.Fatal(err)
+	}
+	for _, view := range views(0, 1) {
+		if view.Scheme != "rs(4,2)" || view.Columns != 4 || len(view.Brought) > 0 || len(view.Slots) != 6 {
+			t.Errorf("%+v", view.Group)
+		}
+	}
+	check()
+	survives(t, c, map[string][]byte{"grows/0": want[0], "grows/1": want[1]})
+}

@@ -12,7 +12,6 @@ import (
 func wideGroup(put uint64, attempt uint64, origin block.GroupID, column int, entries ...block.ManifestEntry) Group {
 	g := groupOf(put, 0, "s")
 	g.Attempts = append(g.Attempts, block.Stamp{Sequence: attempt})
-	g.Since = block.Stamp{Sequence: attempt}
 	g.Record.Columns, g.Record.CellBytes, g.Record.Brought = 2, 10, []catalog.Column{{Group: origin, Column: column}}
 	for _, entry := range entries {
 		entry.Origin, entry.Columns = origin, 2
@@ -43,6 +42,7 @@ func TestWhereColumnsLie(t *testing.T) {
 		"in two groups":                           {wide(), there, 1, false},
 		"before it was deleted":                   {slices.Concat([]Group{own(5, both)}, wide()), there, 1, false},
 		"changed before the commit":               {slices.Concat([]Group{own(8, both)}, wide()), nil, 1, false},
+		"changed where it lies, later":            {slices.Concat([]Group{own(8, both)}, wide()[:1], []Group{wideGroup(2, 9, g, 1, both)}), there, 1, false},
 		"one group lacks, and it is there itself": {[]Group{own(5, both), wideGroup(1, 7, g, 0, both)}, nil, 1, false},
 		"one group lacks":                         {[]Group{wideGroup(2, 7, g, 1, both)}, nil, 0, true},
 		"nothing is in the column that lacks":     {[]Group{wideGroup(1, 7, g, 0, left)}, []catalog.Column{there[0], {}}, 1, false},
@@ -56,6 +56,44 @@ func TestWhereColumnsLie(t *testing.T) {
 		isNamed := len(objects) == 0 || len(objects[0].Extents) == 1 && objects[0].Extents[0].Group == g
 		if !slices.Equal(lies, is.lies) || len(objects) != is.objects || !isNamed || len(problems) > 0 != is.problem || len(doubts) > 0 {
 			t.Errorf("%s: lies in %v, %d objects, %v, %v", name, records, len(objects), problems, doubts)
+		}
+	}
+}
+
+// Of a group that gets its columns back only its new blocks are there, and those groups that they lay in are narrower. If one of them was
+// changed as it was before, later, the attempt was not committed, unless something would be lost by leaving it out.
+func TestColumnsThatDidNotComeBack(t *testing.T) {
+	g := block.GroupID{Stamp: block.Stamp{Sequence: 3}}
+	both := entry("k", 3, 20, 0, 20)
+	back := block.Stamp{Sequence: 9}
+	own := groupOf(3, 0, "s", both)
+	own.Attempts = []block.Stamp{back}
+	narrow := groupOf(2, 0, "s")
+	narrow.Attempts = append(narrow.Attempts, back)
+	for name, is := range map[string]struct {
+		groups  []Group // g itself, then the two that its columns lay in
+		without Group   // the last of them without the attempt
+		lies    bool
+	}{
+		"committed":               {[]Group{own, wideGroup(1, 7, g, 0, both), narrow}, wideGroup(2, 7, g, 1, both), false},
+		"one went on":             {[]Group{own, wideGroup(1, 11, g, 0, both), narrow}, wideGroup(2, 7, g, 1, both), true},
+		"the other is not whole":  {[]Group{own, wideGroup(1, 11, g, 0, both), narrow}, Group{Record: catalog.Group{ID: narrow.Record.ID}}, false},
+		"it is less whole":        {[]Group{own, wideGroup(1, 11, g, 0, both), narrow}, lacking(1, wideGroup(2, 7, g, 1, both)), false},
+		"its columns are nowhere": {[]Group{own, wideGroup(1, 11, g, 0, both), narrow}, groupOf(2, 0, "s"), false},
+	} {
+		groups, err := withdrawn(is.groups, map[block.Stamp]bool{}, func(i int, excluded map[block.Stamp]bool) (Group, error) {
+			if !excluded[back] {
+				t.Fatalf("%s: it is put together with the attempt", name)
+			}
+			return map[int]Group{0: {Record: catalog.Group{ID: g}}, 2: is.without}[i], nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		whole := slices.DeleteFunc(groups, func(group Group) bool { return !group.Complete })
+		records, problems := resolve(whole)
+		if len(records) == 1 != is.lies || len(problems) > 0 {
+			t.Errorf("%s: lies in %v, %v", name, records, problems)
 		}
 	}
 }

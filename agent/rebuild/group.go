@@ -23,7 +23,6 @@ type Group struct {
 	Record   catalog.Group
 	Entries  []block.ManifestEntry    // of the objects in it, as its blocks name them
 	Attempts []block.Stamp            // whose blocks it has, oldest first
-	Since    block.Stamp              // of the oldest of them that has its columns
 	Spans    map[block.Stamp][]uint32 // of those that are updates of several groups
 	Problems []Problem
 	Complete bool // every byte of it can be read; otherwise Record is not filled in

@@ -98,7 +98,11 @@ func (r *reader) assemble(ctx context.Context, blocks map[block.GroupID][]block.
 				Text: "the blocks of an update of several groups are left out: other groups do not have theirs, so it was not committed"})
 		}
 	}
-	return groups, nil
+	return withdrawn(groups, excluded, func(i int, excluded map[block.Stamp]bool) (Group, error) {
+		around := r.surroundings()
+		around.Excluded = excluded
+		return r.group(ctx, ids[i], blocks[ids[i]], around)
+	})
 }
 
 // group reads the headers of a group's blocks and puts it together.

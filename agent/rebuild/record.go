@@ -18,9 +18,6 @@ func (a *assembly) group(s *state) Group {
 			continue
 		}
 		g.Attempts = append(g.Attempts, h.Stamp)
-		if g.Since.IsZero() && h.Columns == s.code.Columns() {
-			g.Since = h.Stamp
-		}
 		if len(h.Span) > 0 {
 			g.Spans[h.Stamp] = h.Span
 		}

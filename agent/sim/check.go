@@ -95,7 +95,9 @@ type checker struct {
 
 	mutex     sync.Mutex
 	commits   int
-	dissolved int
+	dissolved int                              // how often groups were
+	returned  int                              // how often such got their columns back
+	lies      map[block.GroupID]bool           // groups that are dissolved
 	generated map[block.GroupID][2]block.Stamp // generation and epoch of every group
 	parities  map[block.GroupID]int
 }
@@ -152,9 +154,13 @@ func (c *checker) checkCommit(id block.GroupID) {
 	}
 	c.mutex.Lock()
 	c.commits++
-	if view.IsDissolved() && view.Live > 0 {
+	switch lies := view.IsDissolved(); {
+	case lies && !c.lies[id]:
 		c.dissolved++
+	case !lies && c.lies[id]:
+		c.returned++
 	}
+	c.lies[id] = view.IsDissolved()
 	was, known := c.generated[id]
 	c.generated[id] = [2]block.Stamp{view.Generation, view.Epoch}
 	parities := len(view.Slots) - view.Columns

@@ -57,7 +57,8 @@ var ladders = []string{
 
 // widenings are pairs of ladders of which groups of the first become wider under the second.
 var widenings = [][2]string{
-	{"rs(2,1)", "rs(4,1),rs(2,1)"}, {"rs(2,2)", "rs(4,2)"}, {"rs(2,1),rep(2)", "rs(4,1),rep(2)"}, {"rs(3,1)", "rs(4,1)"},
+	{"rs(2,1)", "rs(4,1),rs(2,1)"}, {"rs(2,2)", "rs(4,2)"}, {"rs(2,1),rep(2)", "rs(4,1),rep(2)"},
+	{"rs(3,1)", "rs(4,1)"}, {"rs(2,1)", "rs(3,1)"}, {"rs(2,2)", "rs(3,2)"}, // and narrower again
 }
 
 // Size says how much happens in a run.

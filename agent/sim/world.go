@@ -25,6 +25,7 @@ type Result struct {
 	Compactions int     // that moved objects
 	Splices     int     // of them, those that left objects on their nodes
 	Dissolved   int     // groups whose columns came to lie in others
+	Returned    int     // and those that got them back
 	Faults      int
 	Lines       int           // of the journal
 	Simulated   time.Duration // how long the run took by its own clock
@@ -82,7 +83,7 @@ func build(seed uint64, p *plan, j *journal) (*world, error) {
 	lost := &losses{ledger: w.ledger, disks: w.disks, losable: p.losable, lost: map[block.NodeID]*loss{}}
 	w.checker = &checker{
 		journal: j, ledger: w.ledger, disks: w.disks, losses: lost,
-		generated: map[block.GroupID][2]block.Stamp{}, parities: map[block.GroupID]int{},
+		generated: map[block.GroupID][2]block.Stamp{}, parities: map[block.GroupID]int{}, lies: map[block.GroupID]bool{},
 	}
 	net := newNetwork(j, newDice(seed, 1))
 	ways := &links{journal: j, network: net, checker: w.checker, dice: newDice(seed, 2), mayLose: p.forgets}
@@ -122,7 +123,7 @@ func (w *world) result(seed uint64) Result {
 	r.Operations = w.history.known
 	w.history.mutex.Unlock()
 	w.checker.mutex.Lock()
-	r.Commits, r.Dissolved = w.checker.commits, w.checker.dissolved
+	r.Commits, r.Dissolved, r.Returned = w.checker.commits, w.checker.dissolved, w.checker.returned
 	w.checker.mutex.Unlock()
 	w.trouble.mutex.Lock()
 	r.Faults = w.trouble.faults

@@ -142,7 +142,7 @@ func offLadder(e *decide.Estimate, to string) []string {
 	case e.GroupsOffLadder > e.Groups: // of a gateway of the release before
 		return []string{fmt.Sprintf("  %s were written for a ladder without %s and stay", words.Count(e.GroupsOffLadder, "group"), to)}
 	case e.GroupsReshaped > 0:
-		line := fmt.Sprintf("  %s were written for a ladder without %s; %d become wider by columns of others and these are dissolved",
+		line := fmt.Sprintf("  %s were written for a ladder without %s; %d take columns of others, give them back, or are dissolved for that",
 			words.Count(e.GroupsOffLadder, "group"), to, e.GroupsReshaped)
 		if e.GroupsCopied > 0 {
 			line += fmt.Sprintf(", of %s the objects are copied", words.Count(e.GroupsCopied, "group"))

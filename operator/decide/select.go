@@ -20,7 +20,7 @@ type Estimate struct {
 	Groups, Bytes                      int64
 	GroupsOffLadder                    int64 // written for a ladder without the target; more than Groups where gateways do not move them
 	GroupsCopied                       int64 // of those, the ones whose objects are written into new groups
-	GroupsReshaped                      int64 // of those, the ones that get or give back columns of others, or are dissolved into them
+	GroupsReshaped                     int64 // of those, the ones that get or give back columns of others, or are dissolved into them
 	BytesRead, BytesSent, BytesWritten int64
 	PeakBytes                          int64 // stored beyond what is stored now, at the worst moment
 	StoredBefore, StoredAfter          int64

@@ -11,7 +11,7 @@ import (
 // Cost is what taking one group, or several together, to another scheme cost.
 type Cost struct {
 	Skipped   bool  // it was there already, or is gone
-	Reshaped   int64 // groups that got columns of others, and those others
+	Reshaped  int64 // groups that got columns of others, and those others
 	Objects   int64 // objects copied out of the group instead
 	Copied    int64 // their bytes
 	bytes     int64

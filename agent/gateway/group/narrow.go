@@ -18,8 +18,8 @@ type narrowing struct {
 	manifests map[block.GroupID][]block.ManifestEntry // what they carry
 }
 
-// bindNarrower binds the plans by which groups that were dissolved get their columns back, and those that these lie in lose them. What comes
-// back is there as a whole before anything is taken from where it was.
+// bindNarrower binds the plans by which groups that were dissolved get their columns back, and those that these lie in lose them. What
+// comes back is there as a whole before anything is taken from where it was.
 func (r *reshaping) bindNarrower(ctx context.Context) (members []*bound, err error) {
 	n := &narrowing{r, map[block.GroupID]*catalog.GroupView{}, map[block.GroupID][]block.ManifestEntry{}}
 	for _, kept := range r.region.Kept {
@@ -119,8 +119,7 @@ func (n *narrowing) bindReturn(taken *catalog.GroupView) (*bound, error) {
 			return nil, err
 		}
 	}
-	one.manifest, err = block.EncodeManifest(n.entriesOf(taken.ID))
-	return one, err
+	return one, one.carry(n.entriesOf(taken.ID))
 }
 
 // homeOf returns where the slots of a group belong that comes back: a column stays on its node where that can take it as well as any.
@@ -218,6 +217,5 @@ func (n *narrowing) bindLoss(kept *catalog.GroupView) (*bound, error) {
 		return entry.Origin != (block.GroupID{}) &&
 			!slices.ContainsFunc(left, func(column catalog.Column) bool { return column.Group == entry.Origin })
 	})
-	one.manifest, err = block.EncodeManifest(entries)
-	return one, err
+	return one, one.carry(entries)
 }

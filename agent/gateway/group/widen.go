@@ -135,8 +135,11 @@ func (r *reshaping) bindWidening(
 			return nil, nil, err
 		}
 	}
-	run.manifest, err = r.widenedManifest(ctx, kept, chosen, code.Scheme.M)
-	return one, left, err
+	entries, err := r.widenedManifest(ctx, kept, chosen, code.Scheme.M)
+	if err != nil {
+		return nil, nil, err
+	}
+	return one, left, one.carry(entries)
 }
 
 // lay has a group laid out by a layout, under a scheme.
@@ -152,6 +155,13 @@ func sourceOf(group *catalog.Group, column int) (source, error) {
 		return source{}, fmt.Errorf("%w: column %d of group %s is not on one node", ErrNoRegion, column, group.ID)
 	}
 	return source{catalog.Column{Group: group.ID, Column: column}, slot[0].Node, group}, nil
+}
+
+// carry has the blocks of a run carry a manifest of these entries, and none if there are none: slots are not those that its group has now.
+func (r *Execution) carry(entries []block.ManifestEntry) error {
+	encoded, err := block.EncodeManifest(entries)
+	r.manifest = append([]byte{}, encoded...)
+	return err
 }
 
 // bring has the cells of a column read at a position of the plan, as those of a slot.
@@ -271,7 +281,7 @@ func position(
 }
 
 // widenedManifest is what a group carries once columns were brought: what it did, and what the groups of those do.
-func (r *reshaping) widenedManifest(ctx context.Context, kept *catalog.Group, chosen []source, rows int) ([]byte, error) {
+func (r *reshaping) widenedManifest(ctx context.Context, kept *catalog.Group, chosen []source, rows int) ([]block.ManifestEntry, error) {
 	everywhere := func(int) bool { return false }
 	entries, err := r.carriedBy(ctx, kept, rows, everywhere)
 	if err != nil {
@@ -294,5 +304,5 @@ func (r *reshaping) widenedManifest(ctx context.Context, kept *catalog.Group, ch
 			}
 		}
 	}
-	return block.EncodeManifest(entries)
+	return entries, nil
 }

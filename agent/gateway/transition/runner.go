@@ -140,7 +140,8 @@ func (r *runner) save(ctx context.Context) bool {
 	return false
 }
 
-// item is one piece of work: a group to take along in place, groups to make wider or narrower together, or objects to move out of a group they share.
+// item is one piece of work: a group to take along in place, groups to make wider or narrower together, or objects to move out of a group
+// they share.
 type item struct {
 	group   block.GroupID // the first of them
 	bytes   int64

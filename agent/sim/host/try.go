@@ -31,7 +31,7 @@ type tally struct {
 	first, seeds                uint64
 	operations, commits, faults int
 	compactions, splices        int
-	dissolved                   int
+	dissolved, returned         int
 	simulated, took             time.Duration
 	memory                      int64 // bytes of the guest that had most
 	failures                    []failure
@@ -39,9 +39,9 @@ type tally struct {
 
 func (t *tally) String() string {
 	var text strings.Builder
-	fmt.Fprintf(&text, "%d %s seeds from %d in %s (%.1f a second): %d operations, %d commits of groups, %d compactions (%d spliced), %d groups dissolved into others, %d faults, %s of simulated time, %d MiB of memory at most; %d failed",
+	fmt.Fprintf(&text, "%d %s seeds from %d in %s (%.1f a second): %d operations, %d commits of groups, %d compactions (%d spliced), %d groups dissolved into others (%d got their columns back), %d faults, %s of simulated time, %d MiB of memory at most; %d failed",
 		t.seeds, t.size, t.first, t.took.Round(time.Second), float64(t.seeds)/t.took.Seconds(),
-		t.operations, t.commits, t.compactions, t.splices, t.dissolved, t.faults,
+		t.operations, t.commits, t.compactions, t.splices, t.dissolved, t.returned, t.faults,
 		t.simulated.Round(time.Second), t.memory>>20, len(t.failures))
 	for _, f := range t.failures {
 		fmt.Fprintf(&text, "\n  seed %d", f.Seed)
@@ -57,6 +57,7 @@ func (t *tally) add(o outcome) {
 	t.compactions += o.Compactions
 	t.splices += o.Splices
 	t.dissolved += o.Dissolved
+	t.returned += o.Returned
 	t.simulated += o.Simulated
 	t.memory = max(t.memory, o.Memory)
 }

@@ -56,7 +56,7 @@ func (j *Coordinator) wayOf(s *temperature.Shape, to stripe.Scheme) (*way, error
 	}
 	w.after = nil
 	more := to.K - s.Columns
-	if !j.catalog.IsUpgraded() || -more > s.Brought {
+	if more == 0 || -more > s.Brought || !j.catalog.IsUpgraded() {
 		return w, nil
 	}
 	step := stripe.Scheme{K: to.K, M: w.from.M}
@@ -72,7 +72,8 @@ func (j *Coordinator) wayOf(s *temperature.Shape, to stripe.Scheme) (*way, error
 	return w, nil
 }
 
-// maxRegion is how many groups become wider or narrower together at most: one commit has all of them, and a change of any has them staged again.
+// maxRegion is how many groups become wider or narrower together at most: one commit has all of them, and a change of any has them staged
+// again.
 const maxRegion = 16
 
 // kind is what is alike of groups that become wider together.
@@ -92,7 +93,8 @@ func summaryOf(of *catalog.Group) *catalog.GroupSummary {
 
 func shapeOf(of *catalog.GroupSummary) temperature.Shape {
 	return temperature.Shape{
-		Class: of.Class, Scheme: of.Scheme, Ladder: of.Ladder, Mode: of.Mode, Columns: of.Columns, Version: of.LayoutVersion, Brought: len(of.Brought),
+		Class: of.Class, Scheme: of.Scheme, Ladder: of.Ladder, Mode: of.Mode, Columns: of.Columns, Version: of.LayoutVersion,
+		Brought: len(of.Brought),
 	}
 }
 
