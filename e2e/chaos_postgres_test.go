@@ -212,8 +212,8 @@ func failOver(hurt func(context.Context, *networkChaos, *place) error) func(cont
 	}
 }
 
-// fillAndEnd fills the disk of a primary and then ends it: it may go on for long with what it has room for already, and its standby follows.
-// A standby is not promoted while it does, unless its primary has ended.
+// fillAndEnd fills the disk of a primary and then ends it: it may go on for long with what it has room for already, and its standby
+// follows. A standby is not promoted while it does, unless its primary has ended.
 func fillAndEnd(ctx context.Context, c *networkChaos, p *place) error {
 	if err := fillCatalog(ctx, c, p); err != nil {
 		return err

@@ -45,8 +45,8 @@ func TestUnitFailsBySkipsThatAreNotExpected(t *testing.T) {
 		}
 		script := c.check + ".sh"
 		command := fakeRepository(t, script, map[string]string{
-			"e2e/" + script: contents(t, "e2e/"+script), "e2e/report.sh": contents(t, "e2e/report.sh"), "e2e/skips.txt": contents(t, "e2e/skips.txt"),
-			"log": skipped(c.reason), "bin/go": "#!/usr/bin/env bash\n[ \"$1\" = test ] && cat log || echo example.org/a\n",
+			"e2e/" + script: contents(t, "e2e/"+script), "e2e/report.sh": contents(t, "e2e/report.sh"),
+			"e2e/skips.txt": contents(t, "e2e/skips.txt"), "log": skipped(c.reason), "bin/go": "#!/usr/bin/env bash\n[ \"$1\" = test ] && cat log || echo example.org/a\n",
 		})
 		command.Env = append(command.Env, "RACE_PACKAGES=./b", "RACE_TESTS=Under")
 		judgeSkip(t, command, c.check, c.reason, c.expected)

@@ -110,8 +110,8 @@ func TestTransitionsMakeGroupsWider(t *testing.T) {
 	}
 }
 
-// Groups change while they become wider, and narrower again: they are overwritten, deleted and put anew by clients; the transition is paused, goes on at
-// another gateway, and ends with everything as it is to be that it found.
+// Groups change while they become wider, and narrower again: they are overwritten, deleted and put anew by clients; the transition is paused,
+// goes on at another gateway, and ends with everything as it is to be that it found.
 func TestGroupsBecomeWiderAndNarrowerUnderClients(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 12)
@@ -270,7 +270,8 @@ func narrowed(t *testing.T, c *cluster, clock *handClock, spec api.ClassSpec, to
 		t.Errorf("%d wide groups and %d that were written so: %+v", wide, native, estimate)
 	}
 	done := c.transition(request)
-	if done.State != api.TransitionDone || done.GroupsReshaped != wide || done.GroupsDone != wide+native || (done.ObjectsRewritten > 0) != (native > 0) {
+	if done.State != api.TransitionDone || done.GroupsReshaped != wide || done.GroupsDone != wide+native ||
+		(done.ObjectsRewritten > 0) != (native > 0) {
 		t.Errorf("%d wide groups and %d that were written so: %+v", wide, native, done)
 	}
 	expectAsPlanned(t, "narrowed", done.Measured, done.Predicted)

@@ -120,7 +120,9 @@ func (d *dissolved) missing() (columns []int) {
 // withdrawn returns the groups without attempts that gave columns back and were not committed: a group has its columns by one, and another
 // has gone on since as the one that they lie in. again puts a group together without some attempts. Where
 // anything would be lost by it the attempt stays.
-func withdrawn(groups []Group, excluded map[block.Stamp]bool, again func(i int, excluded map[block.Stamp]bool) (Group, error)) ([]Group, error) {
+func withdrawn(
+	groups []Group, excluded map[block.Stamp]bool, again func(i int, excluded map[block.Stamp]bool) (Group, error),
+) ([]Group, error) {
 	for {
 		stamp, found := doubtful(groups, excluded)
 		if !found {

@@ -14,7 +14,7 @@ const (
 	SourceBlock   SourceKind = iota // a unit stored at this position: cell of a data column, parity of a parity row
 	SourceMessage                   // a message from another position
 	SourcePatch                     // the difference new-old of one cell, which the caller supplies (updates only)
-	SourceCopy                      // a new cell, put together from what this position stores, as the caller says (splices, widenings, narrowings)
+	SourceCopy                      // a cell that the caller says how to put together from what is stored here (splices, widenings, narrowings)
 )
 
 // Input is one operand of a program; its length is one unit (a cell).

@@ -14,7 +14,8 @@ import (
 // cost d - 1 + m blocks a row. Errors wrap ErrPlan or ErrLayout.
 func NewNarrowPlan(before, l *Layout, from, to Scheme, lost []int) (*Plan, error) {
 	key := planKey{
-		before: before.Whole(), layout: l.Whole(), empty: l.empty, from: from, to: to, planner: plannerNarrow, units: fmt.Sprint(lost, before.empty),
+		before: before.Whole(), layout: l.Whole(), empty: l.empty, from: from, to: to, planner: plannerNarrow,
+		units: fmt.Sprint(lost, before.empty),
 	}
 	if plan, found := plans.get(key); found {
 		return plan, nil

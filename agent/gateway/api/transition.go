@@ -98,7 +98,7 @@ type Transition struct {
 	GroupsDone           int64            `json:"groupsDone"`
 	GroupsSkipped        int64            `json:"groupsSkipped"`    // already there, gone meanwhile, or no longer selected
 	GroupsOffLadder      int64            `json:"groupsOffLadder"`  // written for a ladder without the scheme, and brought under that of the class
-	GroupsReshaped       int64            `json:"groupsReshaped"`   // of those, that got or gave back columns of others, or were dissolved into them
+	GroupsReshaped       int64            `json:"groupsReshaped"`   // that got or gave back columns, or were dissolved for it
 	ObjectsRewritten     int64            `json:"objectsRewritten"` // copied out of groups that they share with others, or that the scheme does not fit
 	BytesRewritten       int64            `json:"bytesRewritten"`   // of those objects, through the gateway; they are not in what follows
 	BytesTotal           int64            `json:"bytesTotal"`       // of the cells of the groups: user bytes and what fills the last cells up
@@ -124,7 +124,7 @@ type Estimate struct {
 	At                time.Time `json:"at"` // of the report behind it
 	Groups            int64     `json:"groups"`
 	GroupsOffLadder   int64     `json:"groupsOffLadder"`         // of Groups, those written for a ladder without the scheme
-	GroupsReshaped    int64     `json:"groupsReshaped"`          // of those, that get or give back columns of others, or are dissolved into them
+	GroupsReshaped    int64     `json:"groupsReshaped"`          // that get or give back columns, or are dissolved for it
 	GroupsCopied      int64     `json:"groupsCopied"`            // of those, or with Into of Groups: objects of them are written into new ones
 	Objects           int64     `json:"objects,omitempty"`       // with Into: that come into the class, most of them by their records alone
 	ObjectsCopied     int64     `json:"objectsCopied,omitempty"` // of Objects, those that are written into new groups

@@ -608,7 +608,7 @@ type Progress struct {
 	GroupsOffLadder    int64                  `protobuf:"varint,12,opt,name=groups_off_ladder,json=groupsOffLadder,proto3" json:"groups_off_ladder,omitempty"`
 	OtherWaysBytesSent map[string]int64       `protobuf:"bytes,13,rep,name=other_ways_bytes_sent,json=otherWaysBytesSent,proto3" json:"other_ways_bytes_sent,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"` // for the groups done
 	Attempts           int64                  `protobuf:"varint,14,opt,name=attempts,proto3" json:"attempts,omitempty"`
-	GroupsReshaped     int64                  `protobuf:"varint,15,opt,name=groups_reshaped,json=groupsReshaped,proto3" json:"groups_reshaped,omitempty"` // that got or gave back columns of others, or were dissolved into them
+	GroupsReshaped     int64                  `protobuf:"varint,15,opt,name=groups_reshaped,json=groupsReshaped,proto3" json:"groups_reshaped,omitempty"` // by columns of others
 	unknownFields      protoimpl.UnknownFields
 	sizeCache          protoimpl.SizeCache
 }

@@ -425,7 +425,7 @@ export type Progress = Message<"restripe.console.v1.Progress"> & {
   attempts: bigint;
 
   /**
-   * that got or gave back columns of others, or were dissolved into them
+   * by columns of others
    *
    * @generated from field: int64 groups_reshaped = 15;
    */
