@@ -80,9 +80,10 @@ func changeLadder(ctx context.Context, o *operator, g *gateway.Gateway, d *dice)
 		class = o.plan.classes[1] // in which objects are alike
 	}
 	class.Ladder = o.plan.ladder
-	if d.chance(0.6) {
+	if o.plan.isWide && !o.isWider || !o.plan.isWide && d.chance(0.6) {
 		class.Ladder = o.plan.another
 	}
+	o.isWider = !o.isWider
 	class.Default = pick(d, class.Ladder)
 	if _, err := g.PutClass(ctx, class.Spec()); err != nil {
 		return err
@@ -129,6 +130,7 @@ func moveObject(ctx context.Context, o *operator, g *gateway.Gateway, d *dice) e
 // operator does to the cluster what people do.
 type operator struct {
 	plan    *plan
+	isWider bool // the class whose groups become wider and narrower was to be wide last
 	journal *journal
 	ledger  *ledger
 	cluster *cluster
