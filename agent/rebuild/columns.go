@@ -118,16 +118,17 @@ func (d *dissolved) missing() (columns []int) {
 }
 
 // withdrawn returns the groups without attempts that gave columns back and were not committed: a group has its columns by one, and another
-// has gone on since as the one that they lie in. again puts a group together without some attempts. Where
-// anything would be lost by it the attempt stays.
+// has gone on since as the one that they lie in. again puts a group together without some attempts. Where anything would be lost by it the
+// attempt stays.
 func withdrawn(
 	groups []Group, excluded map[block.Stamp]bool, again func(i int, excluded map[block.Stamp]bool) (Group, error),
 ) ([]Group, error) {
-	for {
-		stamp, found := doubtful(groups, excluded)
+	for asked := map[block.Stamp]bool{}; ; {
+		stamp, found := doubtful(groups, asked)
 		if !found {
 			return groups, nil
 		}
+		asked[stamp] = true
 		without := maps.Clone(excluded)
 		without[stamp] = true
 		next := slices.Clone(groups)
@@ -139,12 +140,14 @@ func withdrawn(
 			if next[i], err = again(i, without); err != nil {
 				return nil, err
 			}
+			if !next[i].Complete { // it lies in others, or nothing comes of this
+				next[i].Problems = nil
+			}
 			next[i].Problems = append(next[i].Problems, Problem{Kind: ProblemAborted, Group: &groups[i].Record.ID,
 				Text: "the blocks of an attempt that gave columns back are left out: a group that they lie in went on, so it was not committed"})
 		}
-		excluded[stamp] = true // or it is asked about again
 		if losesNothing(groups, next) {
-			groups = next
+			groups, excluded = next, without
 		}
 	}
 }

@@ -82,8 +82,8 @@ func TestColumnsThatDidNotComeBack(t *testing.T) {
 		"its columns are nowhere": {[]Group{own, wideGroup(1, 11, g, 0, both), narrow}, groupOf(2, 0, "s"), false},
 	} {
 		groups, err := withdrawn(is.groups, map[block.Stamp]bool{}, func(i int, excluded map[block.Stamp]bool) (Group, error) {
-			if !excluded[back] {
-				t.Fatalf("%s: it is put together with the attempt", name)
+			if len(excluded) != 1 || !excluded[back] {
+				t.Fatalf("%s: it is put together without %v", name, excluded)
 			}
 			return map[int]Group{0: {Record: catalog.Group{ID: g}}, 2: is.without}[i], nil
 		})
