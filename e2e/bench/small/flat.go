@@ -14,10 +14,9 @@ import (
 // The part flat writes over objects at a steady rate, by a moderately skewed distribution, and looks at the room that they take: Figures
 // 15 and 16 of BCStore.
 const (
-	flatRate   = 100  // puts a second, and as many gets
-	flatKeys   = 4000 // of trafficSize each
-	flatCopies = "copies"
-	threeWay   = "rep(3)"
+	flatRate = 100  // puts a second, and as many gets
+	flatKeys = 4000 // of trafficSize each
+	threeWay = "rep(3)"
 )
 
 // flatResults are what the part flat measured.
@@ -34,20 +33,13 @@ type flatResults struct {
 
 // flat writes and reads for a while.
 func (b *bench) flat(ctx context.Context) (results flatResults, err error) {
-	c, err := b.start(ctx, "flat", []api.ClassSpec{
-		{Name: deadClass, Ladder: deadScheme, Prefixes: []string{""}}, {Name: flatCopies, Ladder: threeWay, Prefixes: []string{flatCopies + "/"}},
-	})
+	c, err := b.start(ctx, "flat", []api.ClassSpec{{Name: deadClass, Ladder: deadScheme, Prefixes: []string{""}}})
 	if err != nil {
 		return results, err
 	}
 	defer func() { err = errors.Join(err, c.stop()) }()
 	results.objects = min(flatKeys, b.objects)
-	load := func(prefix string) error {
-		return atOnce(ctx, results.objects, func(ctx context.Context, i int) error {
-			return c.put(ctx, prefix+subjectKey(i), bytesOf(i, 0, trafficSize))
-		})
-	}
-	if err := load(""); err != nil {
+	if err := c.load(ctx, results.objects); err != nil {
 		return results, err
 	}
 	if results.loaded, err = c.moment(ctx); err != nil {
@@ -74,21 +66,33 @@ func (b *bench) flat(ctx context.Context) (results flatResults, err error) {
 	last := &w.moments[len(w.moments)-1]
 	b.say("flat: after %.0f s ratio %.3f, in the stores %.3f; %.2f sent and %.2f moved for 1 byte written", results.lasted.Seconds(),
 		last.ratio(), last.itemRatio(), results.wire/results.written, results.moved/results.written)
-	results.copied, err = c.copies(ctx, load, results.objects)
-	return results, err
+	if results.copied, err = b.copies(ctx, results.objects); err != nil {
+		return results, err
+	}
+	b.say("flat: three copies take %.3f in the stores", results.copied)
+	return results, nil
 }
 
-// copies puts the same objects under rep(3), and says what a byte of them takes in the stores. Nothing else may change there meanwhile, so
-// that compaction pauses.
-func (c *cluster) copies(ctx context.Context, load func(prefix string) error, objects int) (float64, error) {
-	if _, err := c.gateway.PauseCompaction(ctx); err != nil {
+// load puts so many objects, once.
+func (c *cluster) load(ctx context.Context, objects int) error {
+	return atOnce(ctx, objects, func(ctx context.Context, i int) error {
+		return c.put(ctx, subjectKey(i), bytesOf(i, 0, trafficSize))
+	})
+}
+
+// copies puts the same objects under rep(3) into a cluster of their own, where nothing else changes meanwhile, and says what a byte of them
+// takes in the stores.
+func (b *bench) copies(ctx context.Context, objects int) (ratio float64, err error) {
+	c, err := b.start(ctx, "copies", []api.ClassSpec{{Name: deadClass, Ladder: threeWay, Prefixes: []string{""}}})
+	if err != nil {
 		return 0, err
 	}
+	defer func() { err = errors.Join(err, c.stop()) }()
 	before, err := c.storeBytes(ctx)
 	if err != nil {
 		return 0, err
 	}
-	if err := load(flatCopies + "/"); err != nil {
+	if err := c.load(ctx, objects); err != nil {
 		return 0, err
 	}
 	after, err := c.storeBytes(ctx)
