@@ -53,6 +53,7 @@ func serve(text string) error {
 		return fmt.Errorf("reading the settings: %w", err)
 	}
 	c := embed.NewConfig()
+	c.BcryptCost = 4 // the least: under the race detector a look at a password takes seconds
 	c.Name, c.Dir, c.InitialCluster = s.Name, s.Directory, s.Cluster
 	c.ListenClientUrls = []url.URL{{Scheme: "http", Host: s.Client}}
 	if s.Secure {
