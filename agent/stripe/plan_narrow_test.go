@@ -9,25 +9,29 @@ import (
 	"pgregory.net/rapid"
 )
 
-// narrowing draws a group that became wider and the layout that it had before, which has as many rows.
+// narrowing draws a group that became wider and the layout that it had before, which has as many rows. Another width makes more rows,
+// where they become rows of the wider group too.
 func narrowing(t *rapid.T) (before, after *Layout, from, to Scheme) {
 	columns, more, m := rapid.IntRange(1, 8).Draw(t, "columns"), rapid.IntRange(1, 8).Draw(t, "more"), rapid.IntRange(1, 3).Draw(t, "parities")
-	ladder := Ladder{RS(columns, m)}
-	if more := rapid.IntRange(1, columns).Draw(t, "another width"); more != columns {
-		ladder = append(ladder, RS(more, m))
+	to, from = RS(columns, m), RS(columns+more, m)
+	ladders := []Ladder{{to}}
+	if another := rapid.IntRange(1, columns).Draw(t, "another width"); another != columns {
+		ladders = []Ladder{{to, RS(another, m)}, {to}}
 	}
-	to, from = ladder[0], RS(columns+more, m)
-	after, err := NewLayout(ladder, columns, ModeFree)
-	if err != nil {
-		t.Fatal(err)
+	var err error
+	for _, ladder := range ladders {
+		if after, err = NewLayout(ladder, columns, ModeFree); err != nil {
+			t.Fatal(err)
+		}
+		if before, err = after.WithColumns(columns+more, Ladder{from}, ModeFree, to, from); err != nil {
+			continue
+		}
+		if after, err = before.WithColumns(columns, Ladder{to}, ModeFree, from, to); err == nil {
+			return before, after, from, to
+		}
 	}
-	if before, err = after.WithColumns(columns+more, Ladder{from}, ModeFree, to, from); err != nil {
-		t.Skip("the rows cannot be had")
-	}
-	if after, err = before.WithColumns(columns, Ladder{to}, ModeFree, from, to); err != nil {
-		t.Skip("the rows cannot be had")
-	}
-	return before, after, from, to
+	t.Fatal(err)
+	return nil, nil, from, to
 }
 
 // Whatever columns a group loses, its parities are afterwards what encoding the others afresh gives. Of d columns that are not empty d - 1
