@@ -176,7 +176,7 @@ func (n *narrowing) bindLoss(kept *catalog.GroupView) (*bound, error) {
 	made := kept.Group
 	made.Slots = slices.Concat(kept.Slots[:columns], kept.Slots[kept.Columns:])
 	made.Home = slices.Concat(kept.Home[:columns], kept.Home[kept.Columns:])
-	made.Home = withHomes(n.agents, made.Home, nodesOf(&made), columns+n.Ladder.MaxParity())
+	made.Home = FurtherHomes(n.agents, &made, columns+n.Ladder.MaxParity())
 	layout, err := n.layoutOf(code, len(made.Home)-columns)
 	if err != nil {
 		return nil, err

@@ -203,6 +203,11 @@ func widerHome(
 	return withHomes(agents, append(home, kept.Home[kept.Columns:]...), taken, kept.Columns+more+parities), nil
 }
 
+// FurtherHomes returns the homes of a group of so many slots: those that it has, and further ones as far as there are nodes for them.
+func FurtherHomes(agents *member.Agents, of *catalog.Group, slots int) []block.NodeID {
+	return withHomes(agents, slices.Clone(of.Home), nodesOf(of), slots)
+}
+
 // withHomes returns the homes of a group with further ones, of so many, as far as there are nodes that are not taken.
 func withHomes(agents *member.Agents, home []block.NodeID, taken map[block.NodeID]bool, slots int) []block.NodeID {
 	for len(home) < slots {

@@ -43,18 +43,7 @@ func (j *Coordinator) relaid(of *catalog.Group, layout *stripe.Layout, to stripe
 	if err != nil {
 		return nil, nil, err
 	}
-	home, taken := slices.Clone(of.Home), map[block.NodeID]bool{}
-	for slot := range max(len(of.Slots), len(home)) {
-		id, _ := of.Place(slot)
-		taken[id] = true
-	}
-	for len(home) < of.Columns+class.Ladder.MaxParity() {
-		id, found := j.agents.Substitute(taken)
-		if !found {
-			break
-		}
-		home, taken[id] = append(home, id), true
-	}
+	home := group.FurtherHomes(j.agents, of, of.Columns+class.Ladder.MaxParity())
 	room := len(home) - of.Columns
 	if to.M > room {
 		return nil, nil, api.Refuse(api.ErrTooFewNodes, "%s needs %d nodes for group %s of %d columns, and there are %d; add nodes",
