@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// NewNarrowPlan returns a proved plan by which a group loses its last columns, and comes from one layout (before) to another (l), of both
-// of which each row is a stripe. What these columns add to the parities is taken from them; nothing else of the group is read. lost are those
-// that are not empty: their cells are read where they are (SourceCopy, with the slots that they have before), those of the i-th at
-// Outside(to, i). Positions and all other slots, also of the parities as they are before, are those of l.
+// NewNarrowPlan returns a proved plan by which a group loses its last columns, and comes from one layout (before) to another (l), of
+// both of which each row is a stripe. What these columns add to the parities is taken from them; nothing else of the group is read. lost
+// are those that are not empty: their cells are read where they are (SourceCopy, with the slots that they have before), those of the i-th
+// at Outside(to, i). Positions and all other slots, also of the parities as they are before, are those of l.
 //
 // The nodes of the columns take turns at gathering: one gets the cells of a row and sends each parity its difference, so that d columns
 // cost d - 1 + m blocks a row. Errors wrap ErrPlan or ErrLayout.
