@@ -30,6 +30,7 @@ type (
 	Subject       = cluster.Subject
 	GroupSummary  = schema.GroupSummary
 	ObjectSummary = schema.ObjectSummary
+	Likeness      = schema.Likeness
 )
 
 // WholeGroup as an Extent's Column says that the range runs over the cells of the group in row-major order.

@@ -18,18 +18,19 @@ import (
 
 // Engine is a kv.Engine over one Redis server or cluster.
 type Engine struct {
-	client   rueidis.Client
-	location string
-	records  string // the hash
-	index    string // the sorted set of its fields
-	channel  string // tells of keys
-	hub      kv.Hub
-	listen   sync.Once
-	deaf     context.CancelFunc // ends the subscription
-	hearing  context.Context
-	mayLose  bool
-	warnings []string
-	closed   atomic.Bool
+	client    rueidis.Client
+	location  string
+	records   string // the hash
+	index     string // the sorted set of its fields
+	channel   string // tells of keys
+	snapshots string // the set of those that are read
+	hub       kv.Hub
+	listen    sync.Once
+	deaf      context.CancelFunc // ends the subscription
+	hearing   context.Context
+	mayLose   bool
+	warnings  []string
+	closed    atomic.Bool
 }
 
 var (
@@ -49,7 +50,9 @@ func Open(ctx context.Context, address string) (*Engine, error) {
 		return nil, fmt.Errorf("connecting to the catalog %s: %w", location, err)
 	}
 	tag := "{restripe:" + name + "}"
-	e := &Engine{client: client, location: location, records: tag + "records", index: tag + "index", channel: tag + "told"}
+	e := &Engine{
+		client: client, location: location, records: tag + "records", index: tag + "index", channel: tag + "told", snapshots: tag + "snapshots",
+	}
 	e.hub.Deafen()
 	e.hearing, e.deaf = context.WithCancel(context.Background())
 	if err := e.inspect(ctx); err != nil {
@@ -267,7 +270,7 @@ func (e *Engine) Update(ctx context.Context, checks []kv.Check, writes []kv.Writ
 			arguments = append(arguments, write.Key)
 		}
 	}
-	answer, err := update.Exec(ctx, e.client, []string{e.records, e.index, e.channel}, arguments).AsIntSlice()
+	answer, err := update.Exec(ctx, e.client, []string{e.records, e.index, e.channel, e.snapshots}, arguments).AsIntSlice()
 	if err != nil {
 		return nil, fmt.Errorf("updating the catalog %s: %w", e.location, err)
 	}

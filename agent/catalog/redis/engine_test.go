@@ -12,10 +12,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/rueidis"
+
 	"github.com/restripe/restripe/agent/catalog"
 	"github.com/restripe/restripe/agent/catalog/catalogtest"
 	"github.com/restripe/restripe/agent/catalog/kv"
 	"github.com/restripe/restripe/agent/catalog/redis"
+	"github.com/restripe/restripe/agent/catalog/schema"
 	"github.com/restripe/restripe/agent/pki"
 )
 
@@ -337,7 +340,125 @@ func TestClusterMode(t *testing.T) {
 	if _, err := c.ChangeNode(context.Background(), catalog.Node{}, catalog.Node{ID: "n0"}); err != nil {
 		t.Fatal(err)
 	}
-	if nodes, err := c.Nodes(context.Background()); err != nil || len(nodes) != 1 {
+	held, err := engine.Snapshot(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, err := engine.Scan(context.Background(), "", "", 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.ChangeNode(context.Background(), catalog.Node{}, catalog.Node{ID: "n1"}); err != nil {
+		t.Fatal(err)
+	}
+	if records, err := held.Scan(context.Background(), "", "", 100); err != nil || fmt.Sprint(records) != fmt.Sprint(before) {
+		t.Errorf("a snapshot has %v, and it was %v; %v", records, before, err)
+	}
+	if nodes, err := c.Nodes(context.Background()); err != nil || len(nodes) != 2 {
 		t.Errorf("nodes: %v, %v", nodes, err)
+	}
+}
+
+// A snapshot takes memory for what is changed while it is read, and nothing of it stays: neither when it is closed, nor when the server
+// has dropped it. Of a catalog at which gateways of the release before may be at work all is copied.
+func TestSnapshotsKeepWhatChanges(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	engine := open(t, "redis://"+s.host())
+	defer func() {
+		if err := engine.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	server, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{s.host()}, DisableCache: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	ask := func(words ...string) rueidis.RedisResult {
+		return server.Do(t.Context(), server.B().Arbitrary(words...).Build())
+	}
+	set := func(key, value string) kv.Write { return kv.Write{Key: key, Value: []byte(value)} }
+	update := func(writes ...kv.Write) {
+		t.Helper()
+		if failed, err := engine.Update(t.Context(), nil, writes); err != nil || len(failed) > 0 {
+			t.Fatal(failed, err)
+		}
+	}
+	var records []kv.Write
+	for i := range 1000 {
+		records = append(records, set(fmt.Sprintf("o/%04d", i), "before"))
+	}
+	update(records...)
+	keys := func() []string {
+		t.Helper()
+		there, err := ask("KEYS", "*snapshots*").AsStrSlice()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return there
+	}
+	begun := func() kv.Snapshot {
+		t.Helper()
+		snapshot, err := engine.Snapshot(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return snapshot
+	}
+
+	read, dropped := begun(), begun()
+	update(set("o/0003", "after"), kv.Write{Key: "o/0005", Kind: kv.Remove}, set("o/0005a", "new"))
+	all := keys()
+	if len(all) != 5 { // the set, and a hash and an index of each
+		t.Errorf("while two snapshots are read there is %v", all)
+	}
+	for _, key := range all {
+		if strings.HasSuffix(key, ":index") {
+			if count, err := ask("ZCARD", key).AsInt64(); err != nil || count != 4 { // and the one that no record has
+				t.Errorf("%s has %d members for three records that were changed, %v", key, count, err)
+			}
+		}
+	}
+	page, err := read.Scan(t.Context(), "o/", "o/0002", 4)
+	if err != nil || fmt.Sprintf("%s", page) != "[{o/0003 before} {o/0004 before} {o/0005 before} {o/0006 before}]" {
+		t.Errorf("%s, %v", page, err)
+	}
+	if page, err := read.Scan(t.Context(), "o/", "", -1); err != nil || len(page) != 0 {
+		t.Errorf("%s, %v", page, err)
+	}
+	if err := read.Close(); err != nil {
+		t.Error(err)
+	}
+	left := keys()
+	if len(left) != 3 {
+		t.Errorf("when one of two is closed there is %v", left)
+	}
+	for _, key := range left {
+		if strings.Contains(key, "snapshots:") {
+			if err := ask("DEL", key).Error(); err != nil { // as by its time to live
+				t.Fatal(err)
+			}
+		}
+	}
+	if _, err := dropped.Scan(t.Context(), "o/", "", 4); err == nil || !strings.Contains(err.Error(), "begin again") {
+		t.Errorf("a snapshot that the server dropped: %v", err)
+	}
+	update(set("o/0003", "later"))
+	if left := keys(); len(left) != 0 {
+		t.Errorf("after a snapshot was dropped there is %v", left)
+	}
+
+	update(set(schema.KeySchema, "2"))
+	copied := begun()
+	update(set("o/0003", "last"))
+	if page, err := copied.Scan(t.Context(), "o/0003", "", 1); err != nil || fmt.Sprintf("%s", page) != "[{o/0003 later}]" {
+		t.Errorf("%s, %v", page, err)
+	}
+	if left := keys(); len(left) != 0 {
+		t.Errorf("a catalog of the release before has %v", left)
+	}
+	if err := copied.Close(); err != nil {
+		t.Error(err)
 	}
 }

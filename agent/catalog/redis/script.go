@@ -2,11 +2,15 @@ package redis
 
 import "github.com/redis/rueidis"
 
-// update evaluates checks, then makes writes. What would fail in the middle is looked for first: a script that stops
-// keeps what it wrote. KEYS: hash, index, channel. ARGV: number of checks; key, "present" or "absent", value of each; number of
-// writes; kind, key, value of each; the keys that the channel is told of. It returns the indices of the checks that failed.
+// savedValue stands before the value of a record that is saved for a snapshot; of one that was not there nothing is saved but the key.
+const savedValue = "="
+
+// update evaluates checks, then makes writes, and saves for the snapshots that are read what they change first. What would fail in the
+// middle is looked for first: a script that stops keeps what it wrote. KEYS: hash, index, channel, set of snapshots. ARGV: number of
+// checks; key, "present" or "absent", value of each; number of writes; kind, key, value of each; the keys that the channel is told of.
+// It returns the indices of the checks that failed.
 var update = rueidis.NewLuaScript(`
-local records, index = KEYS[1], KEYS[2]
+local records, index, snapshots = KEYS[1], KEYS[2], KEYS[4]
 local at, failed = 2, {}
 for i = 0, tonumber(ARGV[1]) - 1 do
   local want = false
@@ -21,6 +25,21 @@ for i = first, last, 3 do
     local value = redis.call('HGET', records, ARGV[i + 1])
     if value and not string.match(value, '^-?%d+$') then
       return redis.error_reply('ERR record to increment is not a decimal integer')
+    end
+  end
+end
+for _, name in ipairs(redis.call('SMEMBERS', snapshots)) do
+  local saved = snapshots .. ':' .. name
+  if redis.call('EXISTS', saved) == 0 then
+    redis.call('SREM', snapshots, name)
+  else
+    for i = first, last, 3 do
+      local key = ARGV[i + 1]
+      if redis.call('HEXISTS', saved, key) == 0 then
+        local was = redis.call('HGET', records, key)
+        redis.call('HSET', saved, key, was and '` + savedValue + `' .. was or '')
+        redis.call('ZADD', saved .. ':index', 0, key)
+      end
     end
   end
 end
