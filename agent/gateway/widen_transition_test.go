@@ -339,3 +339,61 @@ func takenBack(t *testing.T, c *cluster, spec api.ClassSpec, to string, want map
 		return true
 	})
 }
+
+// Nodes are added to a cluster over all of which each group lies, so no column can stay where it is. Each group gets its columns from one
+// node, which sends one sum to each of its parities, and less still where that has one of them; so it takes what the paper takes at most.
+func TestColumnsComeFromOneNode(t *testing.T) {
+	for _, is := range []struct {
+		from, to        string
+		nodes, more     int
+		kept, dissolved int // as many at a time
+		paper           int // blocks for each row of a group that is kept
+	}{
+		{"rs(6,3)", "rs(9,3)", 9, 3, 6, 3, 6},
+		{"rs(4,2)", "rs(6,2)", 6, 2, 4, 2, 4},
+		{"rs(6,3)", "rs(10,3)", 9, 4, 6, 4, 7},
+	} {
+		t.Run(is.from+" to "+is.to, func(t *testing.T) {
+			t.Parallel()
+			c := newCluster(t, is.nodes)
+			clock := c.withClock()
+			spec := api.ClassSpec{Name: "grows", Ladder: is.from, Prefixes: []string{"grows/"}, PackBelow: "0", GroupBytes: "64KiB"}
+			c.putClass(c.gateway, spec)
+			want := map[string][]byte{}
+			const regions = 5
+			for i := range regions * (is.kept + is.dissolved) {
+				key := fmt.Sprintf("grows/%d", i)
+				want[key] = noise(64<<10, uint64(i))
+				c.put(key, want[key], api.PutOptions{})
+			}
+			for range is.more {
+				c.added(c.addAgent())
+			}
+			spec.Ladder = is.to
+			c.putClass(c.gateway, spec)
+			c.walked(c.gateway, clock)
+			request := api.TransitionRequest{Selector: api.Selector{Class: "grows"}, To: is.to}
+			estimate, err := c.gateway.Estimate(t.Context(), request)
+			if err != nil {
+				t.Fatal(err)
+			}
+			done := c.transition(request)
+			if done.State != api.TransitionDone || done.GroupsReshaped != int64(len(want)) || done.ObjectsRewritten != 0 {
+				t.Fatalf("%+v", done)
+			}
+			expectAsPlanned(t, "widened", done.Measured, done.Predicted)
+			sent, most := done.Predicted.BlocksSent, int64(is.paper*is.kept*regions) // each of one row
+			if sent >= most || sent < most-int64(is.kept*regions) {
+				t.Errorf("%d blocks crossed the network, and %d would by the paper", sent, most)
+			}
+			if cell := done.Predicted.BytesSent / sent; estimate.BytesSent != most*cell {
+				t.Errorf("%d blocks of %d bytes at most are estimated as %+v", most, cell, estimate)
+			}
+			for key, data := range want {
+				c.check(key, data)
+			}
+			survives(t, c, want)
+			c.audit()
+		})
+	}
+}

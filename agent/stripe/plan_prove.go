@@ -216,7 +216,9 @@ func (c *prover) isAt(position Position, input Input) bool {
 		source = position
 		c.sources[input.Slot] = position
 	}
-	return input.Kind == SourceCopy && source == position && (position == Position(input.Slot) || position >= Position(c.plan.Layout.Columns))
+	before, after := c.plan.Before, c.plan.Layout
+	isNew := position >= 0 && before.IsEmpty(int(position)) && !after.IsEmpty(int(position))
+	return input.Kind == SourceCopy && source == position && (isNew || position >= Position(after.Columns))
 }
 
 // run evaluates all messages in the order of their dependences.

@@ -8,7 +8,7 @@ import (
 // Widening says which columns a group gets that it did not have, or that were empty, and where that lies which comes into them.
 type Widening struct {
 	Columns []int      // of the layout afterwards, ascending
-	Sources []Position // of each: its own, where its node has it; that of a parity row of the group, whose node has it; else Outside
+	Sources []Position // of each: that of one of them, whose node has it; that of a parity row of the group, whose node has it; else Outside
 }
 
 // Outside is the position of a node that has nothing of a group itself: the i-th of those that what comes into it lies on.
@@ -23,7 +23,8 @@ func (l *Layout) Outside(scheme Scheme, i int) Position {
 //
 // One node gathers what the parities change by, sums it up for each parity row, and sends them their sums: the one of those that it
 // could be by which the fewest blocks cross the network. Where all columns come from one node (Scale-RS, Policy 1), it is that one, and
-// the d new columns cost d + m blocks for each row, d + m - 1 where it has a parity of the group itself. Errors wrap ErrPlan or ErrLayout.
+// the d new columns cost d + m blocks for each row, d + m - 1 where it has a parity of the group itself or keeps one of them. Each further
+// node that they come from costs as many more as come from it, or m. Errors wrap ErrPlan or ErrLayout.
 func NewWidenPlan(l *Layout, scheme Scheme, w Widening) (*Plan, error) {
 	key := planKey{layout: l.Whole(), empty: l.empty, from: scheme, to: scheme, planner: plannerWiden, units: fmt.Sprint(w)}
 	if plan, found := plans.get(key); found {
@@ -46,11 +47,11 @@ func buildWidenPlan(l *Layout, scheme Scheme, w Widening) (*Plan, error) {
 		return nil, fmt.Errorf("%w: it needs distinct columns from 0 to %d, and a source of each", ErrPlan, l.Columns-1)
 	}
 	for at, source := range w.Sources {
-		if source == Position(w.Columns[at]) {
+		if source >= 0 && slices.Contains(w.Columns, int(source)) {
 			continue
 		}
 		if source < Position(l.Columns) || source == l.Outside(scheme, -1) || source >= l.Outside(scheme, l.Columns) {
-			return nil, fmt.Errorf("%w: position %d is neither that of column %d, nor of a parity row, nor outside of the group",
+			return nil, fmt.Errorf("%w: position %d, from which column %d comes, is neither that of a new column, nor of a parity row, nor outside",
 				ErrPlan, source, w.Columns[at])
 		}
 	}

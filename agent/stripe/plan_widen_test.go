@@ -36,7 +36,10 @@ func TestWideningEqualsEncodingAfresh(t *testing.T) {
 		}
 		sources = slices.DeleteFunc(sources, func(p Position) bool { return p >= layout.Outside(scheme, layout.Columns) })
 		for _, column := range w.Columns {
-			w.Sources = append(w.Sources, rapid.SampledFrom(append(sources[:len(sources):len(sources)], Position(column))).Draw(r, "source"))
+			sources = append(sources, Position(column))
+		}
+		for range w.Columns {
+			w.Sources = append(w.Sources, rapid.SampledFrom(sources).Draw(r, "source"))
 		}
 		checkWidening(t, r, layout, scheme, w)
 	})
@@ -120,6 +123,7 @@ func TestWideningCosts(t *testing.T) {
 		{6, 3, 3, parityNode, 5}, // one less where the columns come from a node of the parities: NCScale's bound
 		{6, 3, 3, manySources, 8},
 		{6, 3, 1, manySources, 3 + 3},
+		{6, 3, 3, newNode, 5},     // or where one of them stays on their node
 		{6, 3, 3, nowhere, 2 + 3}, // the columns stay where they are: two go to the third, which sends sums
 		{6, 1, 2, nowhere, 2},
 	} {
@@ -140,6 +144,8 @@ func TestWideningCosts(t *testing.T) {
 func oneSource(l *Layout, scheme Scheme, _ int) Position        { return l.Outside(scheme, 0) }
 func parityNode(l *Layout, _ Scheme, _ int) Position            { return Position(l.Columns) }
 func manySources(l *Layout, scheme Scheme, column int) Position { return l.Outside(scheme, column) }
+
+func newNode(l *Layout, _ Scheme, _ int) Position { return Position(l.Columns - 1) }
 
 func nowhere(_ *Layout, _ Scheme, column int) Position { return Position(column) }
 

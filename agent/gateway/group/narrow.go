@@ -95,11 +95,15 @@ func (n *narrowing) bindReturn(taken *catalog.GroupView) (*bound, error) {
 	lay(&made, layout, n.Scheme)
 	made.Lies, made.Slots = nil, make([]catalog.Slot, layout.Columns+n.Scheme.M)
 	one, widening := &bound{was: taken}, stripe.Widening{Columns: columns}
+	homes := slices.Clone(made.Home[:taken.Columns])
+	for _, column := range empty {
+		homes[column] = ""
+	}
 	outside := map[block.NodeID]stripe.Position{}
 	for i, from := range sources {
 		at := stripe.Position(columns[i])
 		if from.node != made.Home[columns[i]] {
-			at = position(&catalog.Group{}, from.node, layout, n.Scheme, outside)
+			at = position(&catalog.Group{}, homes, from.node, layout, n.Scheme, outside)
 		}
 		widening.Sources = append(widening.Sources, at)
 		one.carried = append(one.carried, carried{from.from, from.Column.Column, columns[i]})

@@ -1,8 +1,11 @@
 package group
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"maps"
+	"math"
 	"slices"
 
 	"github.com/restripe/restripe/agent/block"
@@ -53,45 +56,43 @@ func (r *reshaping) bindWider(ctx context.Context) (members []*bound, err error)
 			left = append(left, from)
 		}
 	}
-	keep := r.region.Kept
+	keep := slices.Clone(r.region.Kept)
 	if columns == 0 || columns%len(keep) != 0 {
 		return nil, fmt.Errorf("%w: %d columns for %d groups", ErrNoRegion, columns, len(keep))
 	}
 	more := columns / len(keep)
-	for i, kept := range keep {
-		share := min(more, (len(left)+len(keep)-i-1)/(len(keep)-i)) // of those that are not empty
-		one, rest, err := r.bindWidening(ctx, kept, left, share, more)
+	for len(keep) > 0 {
+		share := min(more, (len(left)+len(keep)-1)/len(keep)) // of those that are not empty
+		at, chosen := r.chooseNext(keep, left, share)
+		one, err := r.bindWidening(ctx, keep[at], chosen, more)
 		if err != nil {
 			return nil, err
 		}
-		members, left = append(members, one), rest
+		members, keep = append(members, one), slices.Delete(keep, at, at+1)
+		left = slices.DeleteFunc(left, func(s source) bool { return slices.Contains(chosen, s) })
 	}
 	return members, nil
 }
 
-// bindWidening binds the plan that gives a group so many more columns, of which some come from elsewhere and the others are empty, and
-// returns the columns that are left.
-func (r *reshaping) bindWidening(
-	ctx context.Context, was *catalog.GroupView, left []source, share, more int,
-) (*bound, []source, error) {
+// bindWidening binds the plan that gives a group so many more columns, those that were chosen and empty ones.
+func (r *reshaping) bindWidening(ctx context.Context, was *catalog.GroupView, chosen []source, more int) (*bound, error) {
 	kept, to := &was.Group, r.Scheme
-	if share == 0 {
-		return nil, nil, fmt.Errorf("%w: there is so little in the columns that group %s would get none", ErrNoRegion, kept.ID)
+	if len(chosen) == 0 {
+		return nil, fmt.Errorf("%w: there is so little in the columns that group %s would get none", ErrNoRegion, kept.ID)
 	}
 	code, err := r.CodeOf(kept)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	chosen, left := choose(r.agents, kept, left, share)
 	made := *kept
 	if made.Home, err = widerHome(r.agents, kept, chosen, more, r.Ladder.MaxParity(), to); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	room := len(made.Home) - kept.Columns - more
 	ladder := slices.DeleteFunc(slices.Clone(r.Ladder), func(scheme stripe.Scheme) bool { return scheme.M > room })
 	layout, err := code.Layout.Whole().WithColumns(kept.Columns+more, ladder, r.Mode, code.Scheme, to)
 	if err != nil {
-		return nil, nil, fmt.Errorf("group %s: %w: %w", kept.ID, ErrNoRegion, err)
+		return nil, fmt.Errorf("group %s: %w: %w", kept.ID, ErrNoRegion, err)
 	}
 	lay(&made, layout, to)
 	made.Brought = slices.Clone(kept.Brought)
@@ -105,7 +106,7 @@ func (r *reshaping) bindWidening(
 		}
 		column, at := kept.Columns+i, stripe.Position(kept.Columns+i)
 		if chosen[i].node != made.Home[column] {
-			at = position(kept, chosen[i].node, layout, to, outside)
+			at = position(kept, made.Home[:kept.Columns+len(chosen)], chosen[i].node, layout, to, outside)
 		}
 		made.Brought = append(made.Brought, chosen[i].Column)
 		one.carried = append(one.carried, carried{chosen[i].from, chosen[i].Column.Column, column})
@@ -119,11 +120,11 @@ func (r *reshaping) bindWidening(
 	}
 	plan, err := stripe.NewWidenPlan(layout.Without(empty), to, widening)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	run, err := r.NewExecution(&made, plan)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	one.Execution = run
 	run.shifted = more
@@ -132,14 +133,14 @@ func (r *reshaping) bindWidening(
 	}
 	for i, from := range chosen {
 		if err := run.bring(from, widening.Sources[i], widening.Columns[i]); err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 	}
 	entries, err := r.widenedManifest(ctx, kept, chosen, code.Scheme.M)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	return one, left, one.carry(entries)
+	return one, one.carry(entries)
 }
 
 // lay has a group laid out by a layout, under a scheme.
@@ -244,34 +245,89 @@ func takers(agents *member.Agents, taken map[block.NodeID]bool) map[block.NodeID
 	return takers
 }
 
-// choose takes columns for a group: those first that can stay on their nodes, then those of nodes that have a parity of it.
-func choose(agents *member.Agents, kept *catalog.Group, left []source, share int) (chosen, rest []source) {
-	stay := takers(agents, nodesOf(kept))
-	slotOn := map[block.NodeID]int{}
-	for slot, items := range kept.Slots {
-		for _, item := range items {
-			slotOn[item.Node] = slot
+// chooseNext returns which of the groups gets its columns next, and which: the group that has the fewest nodes from which these cost
+// least, as others have more to choose from.
+func (r *reshaping) chooseNext(keep []*catalog.GroupView, left []source, share int) (at int, chosen []source) {
+	fewest := math.MaxInt
+	for i, kept := range keep {
+		if columns, ways := choose(r.agents, &kept.Group, left, share); ways < fewest {
+			at, chosen, fewest = i, columns, ways
 		}
 	}
-	rank := func(s source) int {
-		slot, has := slotOn[s.node]
-		switch {
-		case stay[s.node]:
-			return 0
-		case has && slot >= kept.Columns:
-			return 1
-		}
-		return 2
-	}
-	order := slices.Clone(left)
-	slices.SortStableFunc(order, func(a, b source) int { return rank(a) - rank(b) })
-	return order[:share], order[share:]
+	return at, chosen
 }
 
-// position is that of a node in the plan of a group, which has what is brought: of its parity row, or outside of the group.
+// choose takes columns for a group, such that the fewest blocks cross the network, and counts the nodes at which that is so: one gathers
+// what the parities change by, so columns that are there cost least, where it has a parity of the group least of all, and a column that
+// can stay on its node is not sent to another. Of ways that cost as much it takes the one by which the columns come from the fewest nodes.
+func choose(agents *member.Agents, kept *catalog.Group, left []source, share int) (chosen []source, ways int) {
+	stay, parity := takers(agents, nodesOf(kept)), map[block.NodeID]bool{}
+	for _, items := range kept.Slots[kept.Columns:] {
+		for _, item := range items {
+			parity[item.Node] = true
+		}
+	}
+	on := map[block.NodeID]int{}
+	for _, s := range left {
+		on[s.node]++
+	}
+	least, nodes := math.MaxInt, 0
+	for _, gatherer := range slices.Sorted(maps.Keys(on)) {
+		blocks, stays, columns := 0, map[block.NodeID]bool{}, slices.Clone(left)
+		if parity[gatherer] {
+			blocks--
+		}
+		price := func(s source) (blocks int) {
+			if !stay[s.node] || stays[s.node] {
+				blocks++ // to its new home
+			}
+			if s.node != gatherer {
+				blocks++ // to the one that gathers
+			}
+			return blocks
+		}
+		others := func(node block.NodeID) int { // those first whose nodes have few for other groups
+			if node == gatherer {
+				return 0
+			}
+			return on[node]
+		}
+		from := map[block.NodeID]bool{}
+		for i := range share {
+			next := i
+			for j := i + 1; j < len(columns); j++ {
+				a, b := columns[j], columns[next]
+				if cmp.Or(price(a)-price(b), others(a.node)-others(b.node), cmp.Compare(a.node, b.node)) < 0 {
+					next = j
+				}
+			}
+			columns[i], columns[next] = columns[next], columns[i]
+			blocks += price(columns[i])
+			stays[columns[i].node], from[columns[i].node] = true, true
+		}
+		switch {
+		case blocks > least:
+			continue
+		case blocks < least:
+			ways = 0
+		}
+		ways++
+		if blocks < least || len(from) < nodes {
+			least, nodes, chosen = blocks, len(from), columns[:share]
+		}
+	}
+	return chosen, ways
+}
+
+// position is that of a node in the plan of a group, which has what is brought: of a new column whose home it is, of a parity row, or
+// outside of the group.
 func position(
-	kept *catalog.Group, node block.NodeID, layout *stripe.Layout, scheme stripe.Scheme, outside map[block.NodeID]stripe.Position,
+	kept *catalog.Group, homes []block.NodeID, node block.NodeID, layout *stripe.Layout, scheme stripe.Scheme,
+	outside map[block.NodeID]stripe.Position,
 ) stripe.Position {
+	if column := slices.Index(homes[kept.Columns:], node); column >= 0 {
+		return stripe.Position(kept.Columns + column)
+	}
 	for row, items := range kept.Slots[kept.Columns:] {
 		if len(items) > 0 && items[0].Node == node {
 			return stripe.Position(layout.Columns + row)

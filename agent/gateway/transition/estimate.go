@@ -119,18 +119,20 @@ func addGroups(
 		addPlan(e, plan, groups, cell)
 		return nil
 	}
-	together := groups
+	var at []int // so many times as many at once as it takes
 	switch {
-	case w.region() > 0 && s.Brought > 0: // they give no columns, and there may be none of others for them
-		together = 0
-	case w.region() > 0:
-		together -= groups % int64(w.region())
-	case !w.narrows:
-		together = 0
+	case w.narrows:
+		at = []int{1}
+	case w.region() > 0 && s.Brought == 0: // else they give no columns, and there may be none of others for them
+		at = []int{w.times, 1}
 	}
-	if together > 0 {
+	for _, times := range at {
+		together := groups - groups%int64(max(1, times*w.region()))
+		if together == 0 {
+			continue
+		}
 		of := cell * together / groups
-		shares, left, err := sharesOf(w, t, of)
+		shares, left, err := sharesOf(w, t, times, of)
 		if err != nil {
 			return err
 		}

@@ -1,9 +1,11 @@
 package transition
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/restripe/restripe/agent/block"
@@ -21,6 +23,7 @@ type way struct {
 	from, to      stripe.Scheme
 	step          stripe.Scheme // where columns come or go: the scheme with as many parities as before, under which they do
 	kept, taken   int           // of so many groups the one lot get the columns of the other; 0 where none come
+	times         int           // as many times so many go together best, as each can get columns of one node then
 	narrows       bool          // the last columns, which are of others, go back to these
 }
 
@@ -67,7 +70,10 @@ func (j *Coordinator) wayOf(s *temperature.Shape, to stripe.Scheme) (*way, error
 	if more < 0 {
 		w.after, w.step, w.narrows = after, step, true
 	} else if kept, taken := stripe.Region(s.Columns, more); kept+taken <= maxRegion {
-		w.after, w.step, w.kept, w.taken = after, step, kept, taken
+		w.after, w.step, w.kept, w.taken, w.times = after, step, kept, taken, 1
+		if s.Columns+more <= maxRegion {
+			w.times = more / taken
+		}
 	}
 	return w, nil
 }
@@ -105,35 +111,76 @@ func kindOf(of *catalog.GroupSummary) kind {
 	return kind{shape, of.CellBytes, of.Packed}
 }
 
-// gathering puts groups together that become wider together, as they come.
+// gathering puts groups together that become wider together.
 type gathering struct {
-	way          *way
-	plain, wider []item // those that have columns of others already do not give away theirs
+	way   *way
+	plain map[catalog.Likeness][]item // by their homes
+	wider []item                      // those that have columns of others already do not give away theirs
 }
 
-// add adds a group, and returns the region that is complete by it.
-func (g *gathering) add(one item, isWider bool) (whole item, complete bool) {
-	if isWider {
+// add adds a group.
+func (g *gathering) add(one item, of *catalog.GroupSummary) {
+	if len(of.Brought) > 0 {
 		g.wider = append(g.wider, one)
 	} else {
-		g.plain = append(g.plain, one)
+		g.plain[of.Home] = append(g.plain[of.Home], one)
 	}
-	if len(g.plain) < g.way.taken || len(g.plain)+len(g.wider) < g.way.region() {
-		return item{}, false
-	}
-	already := min(len(g.wider), g.way.kept)
-	members := slices.Concat(g.wider[:already], g.plain[:g.way.region()-already])
-	g.wider, g.plain = g.wider[already:], g.plain[g.way.region()-already:]
-	return regionOf(members), true
 }
 
-// left are the groups that were too few for a region.
-func (g *gathering) left() (tails []item) {
-	for _, one := range slices.Concat(g.wider, g.plain) {
-		one.isTail = true
-		tails = append(tails, one)
+// regions are the groups that become wider together, and those that were too few for that. Those that are dissolved together have the
+// same homes as far as possible, so that as many of their columns are on one node as each of the others gets; and these have others, so
+// that their parities, or nothing of them, are there. There are few in each where clients are known to change them meanwhile.
+func (g *gathering) regions(few bool) (regions []item) {
+	count := len(g.wider)
+	for _, alike := range g.plain {
+		count += len(alike)
 	}
-	return tails
+	for _, times := range []int{g.way.times, 1} {
+		if few {
+			times = 1
+		}
+		kept, taken := times*g.way.kept, times*g.way.taken
+		for ; count >= kept+taken && count-len(g.wider) >= taken; count -= kept + taken {
+			dissolved, of := g.draw(taken, nil)
+			already := min(len(g.wider), kept)
+			members := slices.Clone(g.wider[:already])
+			g.wider = g.wider[already:]
+			others, _ := g.draw(kept-already, of)
+			regions = append(regions, regionOf(slices.Concat(members, others, dissolved)))
+		}
+	}
+	rest, _ := g.draw(count-len(g.wider), nil)
+	for _, one := range slices.Concat(g.wider, rest) {
+		one.isTail = true
+		regions = append(regions, one)
+	}
+	return regions
+}
+
+// draw takes so many groups that have no columns of others: of those homes first that most of them have, and last of some that are to be
+// avoided; and returns their homes too.
+func (g *gathering) draw(count int, avoid map[catalog.Likeness]bool) (drawn []item, of map[catalog.Likeness]bool) {
+	of = map[catalog.Likeness]bool{}
+	left := func(home catalog.Likeness) int {
+		if avoid[home] {
+			return 0
+		}
+		return len(g.plain[home])
+	}
+	homes := slices.SortedFunc(maps.Keys(g.plain), func(a, b catalog.Likeness) int {
+		return cmp.Or(left(b)-left(a), byGroup(g.plain[a][0], g.plain[b][0]))
+	})
+	for _, home := range homes {
+		if len(drawn) == count {
+			break
+		}
+		some := min(count-len(drawn), len(g.plain[home]))
+		drawn, of[home] = append(drawn, g.plain[home][:some]...), true
+		if g.plain[home] = g.plain[home][some:]; len(g.plain[home]) == 0 {
+			delete(g.plain, home)
+		}
+	}
+	return drawn, of
 }
 
 // returning puts groups together that columns of the same others lie in, which go back to these.
@@ -221,7 +268,7 @@ func (r *runner) reshape(ctx context.Context, work *item) (*group.Cost, error) {
 		if is != alike || view.IsDissolved() || !r.selects(&view.Group) {
 			return nil, errBroken
 		}
-		if work.way.narrows || i < work.way.kept {
+		if work.way.narrows || i < len(work.region)/work.way.region()*work.way.kept {
 			region.Kept = append(region.Kept, view)
 		} else {
 			region.Taken = append(region.Taken, view)
@@ -308,15 +355,12 @@ func (r *runner) apart(ctx context.Context, ids []block.GroupID, how options) (*
 	return all, nil
 }
 
-// planWidening is the plan by which a group gets its columns, as it is if all of them but one come from nodes of their own: at least one
-// stays where it is.
-func planWidening(w *way) (*stripe.Plan, error) {
+// planWidening is the plan by which a group gets its columns, as it is if as many of them come from each node as there are groups which
+// are dissolved, and the nodes are none of its own.
+func planWidening(w *way, times int) (*stripe.Plan, error) {
 	widening := stripe.Widening{}
 	for column := w.before.Columns; column < w.after.Columns; column++ {
-		at := stripe.Position(column)
-		if column > w.before.Columns {
-			at = w.after.Outside(w.step, column-w.before.Columns-1)
-		}
+		at := w.after.Outside(w.step, (column-w.before.Columns)/(times*w.taken))
 		widening.Columns, widening.Sources = append(widening.Columns, column), append(widening.Sources, at)
 	}
 	return stripe.NewWidenPlan(w.after, w.step, widening)
@@ -365,9 +409,9 @@ func addReshaped(e *api.Estimate, w *way, shares []share, groups, cell, left int
 	e.ReencodeBytesSent += sent
 }
 
-// sharesOf returns which plans groups take that become wider or narrower together; cell is the sum of their cell sizes, and left that of
-// the groups that there are afterwards.
-func sharesOf(w *way, t *api.Transition, cell int64) (shares []share, left int64, err error) {
+// sharesOf returns which plans groups take that become wider or narrower together, so many times as many at once as it takes; cell is the
+// sum of their cell sizes, and left that of the groups that there are afterwards.
+func sharesOf(w *way, t *api.Transition, times int, cell int64) (shares []share, left int64, err error) {
 	add := func(plan *stripe.Plan, planErr error, cell int64) {
 		shares, err = append(shares, share{plan, cell}), errors.Join(err, planErr)
 	}
@@ -380,7 +424,7 @@ func sharesOf(w *way, t *api.Transition, cell int64) (shares []share, left int64
 		add(plan, planErr, cell)
 	} else {
 		left = cell * int64(w.kept) / int64(w.region())
-		plan, planErr := planWidening(w)
+		plan, planErr := planWidening(w, times)
 		add(plan, planErr, left)
 	}
 	if w.step != w.to && err == nil {

@@ -160,10 +160,11 @@ func (i *item) groups() []block.GroupID {
 }
 
 // work finds what is selected and takes it to the scheme, a few groups at a time. Groups that could not be taken along together as one of
-// them has changed are put together anew, with those that were left over; what is left over at the end is taken along by other ways.
+// them has changed are put together anew, with those that were left over, and fewer at a time; what is left over at the end is taken along
+// by other ways.
 func (r *runner) work(ctx context.Context) error {
-	for {
-		items, err := r.find(ctx)
+	for few := false; ; few = true {
+		items, err := r.find(ctx, few)
 		if err != nil {
 			return err
 		}
@@ -250,8 +251,8 @@ func (w *workload) note(index int, err error) {
 	}
 }
 
-// find lists the work that is left.
-func (r *runner) find(ctx context.Context) ([]item, error) {
+// find lists the work that is left, with groups that go together in twos and threes, or as many as is best.
+func (r *runner) find(ctx context.Context, few bool) ([]item, error) {
 	g := r.coordinator
 	r.mutex.Lock()
 	selector, cursor := r.body.Transition.Selector, r.body.Cursor
@@ -260,7 +261,7 @@ func (r *runner) find(ctx context.Context) ([]item, error) {
 	case r.becomes.into != "":
 		return r.findInto(ctx)
 	case selector.Class != "":
-		return r.findInClass(ctx, cursor)
+		return r.findInClass(ctx, cursor, few)
 	}
 	selected := map[block.GroupID][]string{}
 	extents := map[block.GroupID]int64{}
@@ -324,9 +325,9 @@ func byGroup(a, b item) int { return byID(a.group, b.group) }
 
 func byID(a, b block.GroupID) int { return cmp.Compare(a.String(), b.String()) }
 
-// findInClass lists the groups of a class that are selected now, of those that become wider together as many at once as it takes, and
-// counts those that were written for a ladder without the scheme.
-func (r *runner) findInClass(ctx context.Context, cursor block.GroupID) ([]item, error) {
+// findInClass lists the groups of a class that are selected now, those that become wider together as one item, and counts those that were
+// written for a ladder without the scheme.
+func (r *runner) findInClass(ctx context.Context, cursor block.GroupID, few bool) ([]item, error) {
 	var items []item
 	var offLadder int64
 	ways, gatherings := map[temperature.Shape]*way{}, map[kind]*gathering{}
@@ -361,17 +362,15 @@ func (r *runner) findInClass(ctx context.Context, cursor block.GroupID) ([]item,
 			default:
 				kind := kindOf(group)
 				if gatherings[kind] == nil {
-					gatherings[kind] = &gathering{way: way}
+					gatherings[kind] = &gathering{way: way, plain: map[catalog.Likeness][]item{}}
 				}
-				if region, complete := gatherings[kind].add(one, len(group.Brought) > 0); complete {
-					items = append(items, region)
-				}
+				gatherings[kind].add(one, group)
 			}
 		}
 	}
 	items = append(items, back.regions()...)
 	for _, gathering := range gatherings {
-		items = append(items, gathering.left()...)
+		items = append(items, gathering.regions(few)...)
 	}
 	slices.SortFunc(items, byGroup)
 	r.mutex.Lock()
