@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog/cluster"
 	"github.com/restripe/restripe/agent/catalog/schema"
 )
@@ -35,6 +36,9 @@ type (
 
 // WholeGroup as an Extent's Column says that the range runs over the cells of the group in row-major order.
 const WholeGroup = schema.WholeGroup
+
+// LikenessOf is that of nodes.
+func LikenessOf(nodes []block.NodeID) Likeness { return schema.LikenessOf(nodes) }
 
 // What is declared of a node.
 const (

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -395,5 +396,49 @@ func TestColumnsComeFromOneNode(t *testing.T) {
 			survives(t, c, want)
 			c.audit()
 		})
+	}
+}
+
+// What is selected by a prefix becomes wider by columns too, where groups have nothing else in them; small objects that share theirs with
+// others are copied out of it, and the others stay what they are.
+func TestObjectsUnderAPrefixBecomeWider(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, 12)
+	spec := api.ClassSpec{Name: "grows", Ladder: "rs(4,2)", Prefixes: []string{"grows/"}, PackBelow: "4KiB", GroupBytes: "64KiB"}
+	c.putClass(c.gateway, spec)
+	want := map[string][]byte{}
+	put := func(key string, size int) {
+		want[key] = noise(size, uint64(len(want)))
+		c.put(key, want[key], api.PutOptions{})
+	}
+	for i := range 7 {
+		put(fmt.Sprintf("grows/a/large%d", i), 60_000)
+		put(fmt.Sprintf("grows/b/large%d", i), 60_000)
+		put(fmt.Sprintf("grows/a/small%d", i), 3000)
+		put(fmt.Sprintf("grows/b/small%d", i), 3000)
+	}
+	spec.Ladder = "rs(6,2),rs(4,2)"
+	c.putClass(c.gateway, spec)
+	prefix := api.EncodeKey("grows/a/")
+	done := c.transition(api.TransitionRequest{Selector: api.Selector{Prefix64: &prefix}, To: "rs(6,2)"})
+	if done.State != api.TransitionDone || done.GroupsReshaped != 6 || done.ObjectsRewritten != 7+1 { // the seventh is one too many
+		t.Errorf("%+v", done)
+	}
+	expectAsPlanned(t, "widened", done.Measured, done.Predicted)
+	for key, data := range want {
+		c.check(key, data)
+		scheme := "rs(4,2)"
+		if strings.HasPrefix(key, "grows/a/") {
+			scheme = "rs(6,2)"
+		}
+		if is := c.stat(key).Scheme; is != scheme {
+			t.Errorf("%s is under %s", key, is)
+		}
+	}
+	c.audit()
+	survives(t, c, want)
+	again := c.transition(api.TransitionRequest{Selector: api.Selector{Prefix64: &prefix}, To: "rs(6,2)"})
+	if again.State != api.TransitionDone || again.GroupsDone != 0 {
+		t.Errorf("taken there once more: %+v", again)
 	}
 }

@@ -2,7 +2,8 @@
 //
 // Transitions run between agents that have one network namespace each, joined by links of a set rate: planner restripe
 // against the proxy planners of the ERS and SRS papers and against re-encoding, on the same objects. The bytes the
-// devices of those links counted are set against the plans. The data path is measured on loopback, against the same
+// devices of those links counted are set against the plans. Growth is nodes that are added, and what becomes of the objects that are
+// there, by columns that move and by what the Scale-RS paper compares. The data path is measured on loopback, against the same
 // bytes written to and read from the same stores without any protection. Where CPU time goes by package is profiled apart
 // from both, in clusters inside the bench.
 //

@@ -103,6 +103,15 @@ func runInside(base string, o options, out, messages io.Writer) error {
 			return err
 		}
 	}
+	if o.parts[partGrowth] {
+		results, err := b.growth(ctx)
+		if err != nil {
+			return fmt.Errorf("measuring growth: %w", err)
+		}
+		if err := publish(out, o, "growth.md", reportGrowth(source, o, results)); err != nil {
+			return err
+		}
+	}
 	b.say("done")
 	return nil
 }

@@ -21,10 +21,11 @@ const (
 	partDataPath    = "data-path"
 	partRepair      = "repair"
 	partScrub       = "scrub"
+	partGrowth      = "growth"
 )
 
 // parts are the parts of a run, in its order.
-var parts = []string{partTransitions, partDataPath, partRepair, partScrub}
+var parts = []string{partTransitions, partDataPath, partRepair, partScrub, partGrowth}
 
 // options say what to measure.
 type options struct {
@@ -37,6 +38,7 @@ type options struct {
 	rates       []int // megabits per second
 	steps       []step
 	merges      []step
+	growths     []step // to schemes of more data blocks, on as many nodes more
 	stores      []launch.StoreKind
 	passes      int // rounds of the data path
 	concurrency int
@@ -79,7 +81,7 @@ const (
 func parseOptions(arguments []string, messages io.Writer) (options, error) {
 	o := options{parts: map[string]bool{}, flood: flood{objects: 64, objectBytes: 64 << 20}, lostCell: 64 << 20, lostRounds: 3}
 	o.reading = reading{perSecond: 40, objectBytes: 1 << 20, quiet: 20 * time.Second, rounds: 16}
-	var only, rates, rounds, steps, merges, stores string
+	var only, rates, rounds, steps, merges, growths, stores string
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.SetOutput(messages)
 	flags.BoolVar(&o.quick, "quick", false, "every part once, on few and small objects: shows that it works, not how fast")
@@ -91,6 +93,7 @@ func parseOptions(arguments []string, messages io.Writer) (options, error) {
 	flags.StringVar(&rates, "rates", "200,1000", "rates of the links, megabits per second")
 	flags.StringVar(&steps, "steps", defaultSteps, "changes of scheme to compare, separated by semicolons; may be empty")
 	flags.StringVar(&merges, "merges", defaultMerges, "changes of scheme that move nothing under restripe; may be empty")
+	flags.StringVar(&growths, "growths", growthSteps, "changes of width to compare, separated by semicolons; may be empty")
 	flags.StringVar(&stores, "stores", "memcached,redis", "stores of the data path")
 	flags.IntVar(&o.passes, "passes", 5, "rounds of the data path")
 	flags.IntVar(&o.concurrency, "concurrency", 8, "clients of the data path at once")
@@ -104,16 +107,16 @@ func parseOptions(arguments []string, messages io.Writer) (options, error) {
 	}
 	o.command = strings.Join(append([]string{"go run ./e2e/bench"}, arguments...), " ")
 	if o.quick {
-		rates, rounds = "1000", "1"
+		rates, rounds, growths = "1000", "1", "rs(4,2)->rs(6,2)"
 		o.objects, o.objectBytes, o.passes = 8, 1<<20, 1
 		o.flood = flood{objects: 16, objectBytes: 8 << 20}
 		o.lostCell, o.lostRounds, o.reading.quiet, o.reading.rounds = 4<<20, 1, time.Second, 1
 	}
-	return o, o.complete(only, rates, rounds, steps, merges, stores)
+	return o, o.complete(only, rates, rounds, steps, merges, growths, stores)
 }
 
 // complete reads the lists.
-func (o *options) complete(only, rates, rounds, steps, merges, stores string) (err error) {
+func (o *options) complete(only, rates, rounds, steps, merges, growths, stores string) (err error) {
 	if only == "" {
 		only = strings.Join(parts, ",")
 	}
@@ -137,6 +140,14 @@ func (o *options) complete(only, rates, rounds, steps, merges, stores string) (e
 	}
 	if o.merges, err = parseSteps(merges); err != nil {
 		return fmt.Errorf("-merges: %w", err)
+	}
+	if o.growths, err = parseSteps(growths); err != nil {
+		return fmt.Errorf("-growths: %w", err)
+	}
+	for _, s := range o.growths {
+		if s.from.K >= s.to.K || s.from.M != s.to.M {
+			return fmt.Errorf("-growths: %s does not become wider with as many parities", s)
+		}
 	}
 	for text := range strings.SplitSeq(stores, ",") {
 		kind, err := launch.ParseStoreKind(text)

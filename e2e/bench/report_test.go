@@ -113,3 +113,29 @@ func TestMegabytes(t *testing.T) {
 		}
 	}
 }
+
+// The page of growth: the paper's Scale-RS would send 4 blocks a row, and 3.5 were sent.
+func TestReportGrowth(t *testing.T) {
+	steps, err := parseSteps("rs(4,2)->rs(6,2)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	reads := []time.Duration{10 * time.Millisecond, 30 * time.Millisecond}
+	results := growthResults{rate: 200, updates: map[step]filling{steps[0]: {offline: 40e6, online: 20e6, reads: reads}}}
+	for i, way := range growthWays {
+		one := grown{
+			change: steps[0], way: way, objects: 12, bytes: 12 << 20, before: reads, after: reads[:1+i%2], even: 1.25, stored: 1.5,
+			fill: filling{offline: 60e6, online: 30e6, reads: reads},
+		}
+		if way != growNothing {
+			one.during, one.elapsed = reads, time.Duration(i)*time.Second
+			one.predicted = api.Traffic{BlocksSent: 28, BytesSent: 7 << 20}
+			one.moved = transfer{delivered: counted{7<<20 + 66*100 + 1000, 100}, control: counted{1 << 20, 10}}
+		}
+		if way == growColumns {
+			one.back, one.backMoved, one.backPredicted = time.Second, one.moved, one.predicted
+		}
+		results.runs = append(results.runs, one)
+	}
+	golden(t, "growth.md", reportGrowth(testedProvenance, options{objects: 12, objectBytes: 1 << 20}, results))
+}

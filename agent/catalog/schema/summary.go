@@ -31,13 +31,26 @@ type ObjectSummary struct {
 	Size  int64  `cbor:"5,keyasint"`
 }
 
-// Likeness is the same of lists that are equal, and hardly ever of others.
+// Likeness is the same of lists that are equal, and hardly ever of others, among those that were read or among those that were not.
 type Likeness uint64
+
+// LikenessOf is that of nodes.
+func LikenessOf(nodes []block.NodeID) Likeness {
+	var text []byte
+	for _, node := range nodes {
+		text = append(append(text, node...), 0)
+	}
+	return likenessOf(text)
+}
 
 // UnmarshalCBOR takes an encoded list for what it is.
 func (l *Likeness) UnmarshalCBOR(encoded []byte) error {
+	*l = likenessOf(encoded)
+	return nil
+}
+
+func likenessOf(text []byte) Likeness {
 	hash := fnv.New64a()
-	_, err := hash.Write(encoded)
-	*l = Likeness(hash.Sum64())
-	return err
+	_, _ = hash.Write(text) // it never fails
+	return Likeness(hash.Sum64())
 }

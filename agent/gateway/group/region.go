@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/catalog"
 	"github.com/restripe/restripe/agent/stripe"
@@ -39,6 +41,7 @@ type bound struct {
 	*Execution
 	was     *catalog.GroupView
 	carried []carried
+	staged  *Result
 }
 
 // carried is a column that comes into a group.
@@ -81,15 +84,18 @@ func (g *Groups) Reshape(ctx context.Context, region *Region, shape Shape, admit
 	if err != nil {
 		return nil, fmt.Errorf("announcing that group %s is to have %d columns: %w", region.Kept[0].ID, shape.Scheme.K, err)
 	}
-	cost, change := &Cost{}, catalog.Change{}
-	for _, one := range members {
-		done, err := g.Execute(ctx, attempt, one.Execution)
-		if err == nil {
-			err = r.isCopied(ctx, one, done.Slots)
-		}
-		if err != nil {
+	first := 0 // so many are staged before the others: what comes back is there before anything is taken from where it was
+	if kind == catalog.KindNarrow {
+		first = len(region.Taken)
+	}
+	for _, wave := range [][]*bound{members[:first], members[first:]} {
+		if err := r.stage(ctx, attempt, wave); err != nil {
 			return nil, g.Abandon(ctx, attempt, err)
 		}
+	}
+	cost, change := &Cost{}, catalog.Change{}
+	for _, one := range members {
+		done := one.staged
 		cost.Add(g.Account(one.Execution, done))
 		made := one.Group
 		change.Groups = append(change.Groups, catalog.GroupChange{
@@ -109,6 +115,20 @@ func (g *Groups) Reshape(ctx context.Context, region *Region, shape Shape, admit
 		return nil, err
 	}
 	return cost, nil
+}
+
+// stage executes the plans of groups all at once, as they get their columns from different nodes, and checks what came of them.
+func (r *reshaping) stage(ctx context.Context, attempt *catalog.Attempt, members []*bound) error {
+	workers, ctx := errgroup.WithContext(ctx)
+	for _, one := range members {
+		workers.Go(func() (err error) {
+			if one.staged, err = r.Execute(ctx, attempt, one.Execution); err != nil {
+				return err
+			}
+			return r.isCopied(ctx, one, one.staged.Slots)
+		})
+	}
+	return workers.Wait()
 }
 
 // isCopied checks that the columns that came into a group are unit by unit what they are where they come from.

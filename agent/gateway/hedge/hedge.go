@@ -11,8 +11,9 @@ import (
 
 // Hedges decide when a read that is still without an answer is asked of other nodes as well, so that one slow node does
 // not hold readers up: after factor times the median of the last seconds, whatever makes reads slow or fast here.
-// They are rationed, so that nodes that are all slow, because much is asked of them, are not asked for more. The zero value is ready, and
-// safe for concurrent use.
+// They are rationed by what they read, so that nodes that are all slow, because much is asked of them, are not asked for more: a long
+// fragment that is decoded of nine blocks weighs as much as nine, and had they been counted alone, readers of large objects would have all
+// nodes read several times as much as they ask for. The zero value is ready, and safe for concurrent use.
 type Hedges struct {
 	lengths [len(classes)]usual
 
@@ -40,12 +41,17 @@ const (
 	least  = 2 * time.Millisecond
 	most   = time.Second
 
-	// share is how many hedges there are for a fragment at most, and burst how many there may be beyond that.
-	// Some are given with time, so that readers go on where all of them wait for one node.
+	// share is what hedges may read at most for what is read, and burst what they may beyond that, in blocks of up to the shortest length.
+	// Some is given with time, so that readers go on where all of them wait for one node.
 	share     = 0.1
-	burst     = 32
-	perSecond = 32
+	burst     = 128
+	perSecond = 128
 )
+
+// weight is what reading so many blocks of a length is counted as.
+func weight(length, blocks int) float64 {
+	return float64(blocks) * max(1, float64(length)/float64(classes[0]))
+}
 
 func (h *Hedges) usual(length int) *usual {
 	for i := range classes {
@@ -61,11 +67,11 @@ func (h *Hedges) Answered(now time.Time, length int, after time.Duration) {
 	h.usual(length).latencies.Request(now, after)
 }
 
-// Served takes note of a fragment that a reader has got, however many nodes were read for it.
-func (h *Hedges) Served() {
+// Served takes note of a fragment of so many bytes that a reader has got, however many nodes were read for it.
+func (h *Hedges) Served(length int) {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
-	h.spent = max(0, h.spent-share)
+	h.spent = max(0, h.spent-share*weight(length, 1))
 }
 
 // Delay is how long a read of so many bytes waits alone.
@@ -82,8 +88,9 @@ func (h *Hedges) Delay(now time.Time, length int) time.Duration {
 	return cmp.Or(time.Duration(u.waits.Load()), first)
 }
 
-// Take reports whether the ration has one more hedge, and takes it. Who is denied one asks again after another delay.
-func (h *Hedges) Take(now time.Time) bool {
+// Take reports whether the ration has one more hedge, and takes one that reads so many blocks of a length. Who is denied one asks again
+// after another delay.
+func (h *Hedges) Take(now time.Time, length, blocks int) bool {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
 	if now.After(h.taken) { // reads ask by the time at which their wait was over, in no order
@@ -93,6 +100,6 @@ func (h *Hedges) Take(now time.Time) bool {
 	if h.spent > burst-1 {
 		return false
 	}
-	h.spent++
+	h.spent += weight(length, blocks)
 	return true
 }

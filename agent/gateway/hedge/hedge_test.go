@@ -57,7 +57,7 @@ func TestHedgesAreRationed(t *testing.T) {
 	var h Hedges
 	now := time.Unix(1, 0)
 	taken := func() (n int) {
-		for h.Take(now) {
+		for h.Take(now, 1000, 1) {
 			n++
 		}
 		return n
@@ -66,13 +66,13 @@ func TestHedgesAreRationed(t *testing.T) {
 		t.Errorf("%d at once, want %d", n, burst)
 	}
 	for range 100 {
-		h.Served()
+		h.Served(1000)
 	}
 	if n := taken(); n < 9 || n > 10 {
 		t.Errorf("%d for 100 reads", n)
 	}
 	for range 10_000 {
-		h.Served()
+		h.Served(1000)
 	}
 	if n := taken(); n != burst {
 		t.Errorf("%d saved up, want %d", n, burst)
@@ -82,9 +82,26 @@ func TestHedgesAreRationed(t *testing.T) {
 		t.Errorf("%d after half a second without a read, want %d: readers that all wait for one node would wait on", n, perSecond/2)
 	}
 	for range 100 { // by clocks that are not in order
-		h.Take(now.Add(-time.Second))
+		h.Take(now.Add(-time.Second), 1000, 1)
 	}
 	if n := taken(); n != 0 {
 		t.Errorf("%d more without time going on", n)
+	}
+}
+
+// Hedges that decode long fragments of many blocks are as few as make them read a tenth of what is read for clients.
+func TestHedgesAreRationedByWhatTheyRead(t *testing.T) {
+	var h Hedges
+	now := time.Unix(1, 0)
+	hedged := 0
+	const length, blocks, fragments = 640 << 10, 9, 10_000
+	for range fragments {
+		for h.Take(now, length, blocks) {
+			hedged++
+		}
+		h.Served(length)
+	}
+	if read, most := hedged*blocks, int(fragments*share)+burst; read > most || read < fragments*share/2 {
+		t.Errorf("hedges read %d blocks beside %d fragments, want at most %d", read, fragments, most)
 	}
 }

@@ -172,7 +172,7 @@ func (r *Reader) gather(ctx context.Context, group *catalog.Group, candidates []
 				continue
 			}
 			late.Reset(g.hedge.Delay(now, f.length))
-			if !g.hedge.Take(now) {
+			if !g.hedge.Take(now, f.length, 1) {
 				continue
 			}
 			g.Counters.Hedges.Add(1)

@@ -314,7 +314,7 @@ func (r *Reader) near(offset, length int64) (at direct.Place, group *catalog.Gro
 func (r *Reader) served(group *catalog.Group, length int, began time.Time) {
 	o, now := r.objects, time.Now()
 	o.hedge.Answered(now, length, now.Sub(began))
-	o.hedge.Served()
+	o.hedge.Served(length)
 	if r.counted {
 		o.heat.Used(group)
 		if group.Packed {
@@ -483,7 +483,7 @@ func (o *Objects) mayHedge(now time.Time, group *catalog.Group, f fragment) (fre
 	if !room {
 		return nil, false
 	}
-	if o.homeAnswers(group, f) && !o.hedge.Take(now) {
+	if o.homeAnswers(group, f) && !o.hedge.Take(now, f.length, code.Scheme.K) {
 		free()
 		return nil, false
 	}

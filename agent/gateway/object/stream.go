@@ -181,7 +181,7 @@ func (r *Reader) fetchPiece(ctx context.Context, snapshot *catalog.Snapshot, f f
 	data, err := r.fetch(ctx, f)
 	r.shared.forget(snapshot, f)
 	if err == nil {
-		r.objects.hedge.Served()
+		r.objects.hedge.Served(f.length)
 	}
 	return piece{data: data, err: err, release: release}
 }

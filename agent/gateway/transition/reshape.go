@@ -93,7 +93,7 @@ type kind struct {
 func summaryOf(of *catalog.Group) *catalog.GroupSummary {
 	return &catalog.GroupSummary{
 		ID: of.ID, Epoch: of.Epoch, Class: of.Class, Ladder: of.Ladder, Mode: of.Mode, LayoutVersion: of.LayoutVersion, Columns: of.Columns,
-		Scheme: of.Scheme, CellBytes: of.CellBytes, Packed: of.Packed, Settled: of.Settled, Brought: of.Brought,
+		Scheme: of.Scheme, CellBytes: of.CellBytes, Packed: of.Packed, Home: catalog.LikenessOf(of.Home), Settled: of.Settled, Brought: of.Brought,
 	}
 }
 
@@ -109,6 +109,61 @@ func kindOf(of *catalog.GroupSummary) kind {
 	shape := shapeOf(of)
 	shape.Brought = 0
 	return kind{shape, of.CellBytes, of.Packed}
+}
+
+// listing is the groups that a transition takes as a whole, each by its way.
+type listing struct {
+	runner     *runner
+	items      []item
+	offLadder  int64 // written for a ladder without the scheme
+	ways       map[temperature.Shape]*way
+	gatherings map[kind]*gathering
+	back       returning
+}
+
+func (r *runner) listing() *listing {
+	return &listing{
+		runner: r, ways: map[temperature.Shape]*way{}, gatherings: map[kind]*gathering{},
+		back: returning{joined: map[block.GroupID]block.GroupID{}},
+	}
+}
+
+// add adds a group.
+func (l *listing) add(one item, group *catalog.GroupSummary) {
+	shape, to := shapeOf(group), l.runner.to
+	way, known := l.ways[shape]
+	if !known {
+		var err error
+		if way, err = l.runner.coordinator.wayOf(&shape, to); err != nil {
+			way = nil // it fails when it is worked on
+		}
+		l.ways[shape] = way
+	}
+	if one.way = way; way != nil && way.isOffLadder() {
+		l.offLadder++
+	}
+	switch {
+	case way == nil || !way.isReshaping():
+		l.items = append(l.items, one)
+	case way.narrows:
+		l.back.add(one, group.Brought[len(group.Brought)+to.K-group.Columns:])
+	default:
+		kind := kindOf(group)
+		if l.gatherings[kind] == nil {
+			l.gatherings[kind] = &gathering{way: way, plain: map[catalog.Likeness][]item{}}
+		}
+		l.gatherings[kind].add(one, group)
+	}
+}
+
+// end returns all of it in the order of groups, those that are reshaped together as one item.
+func (l *listing) end(few bool) []item {
+	items := append(l.items, l.back.regions()...)
+	for _, gathering := range l.gatherings {
+		items = append(items, gathering.regions(few)...)
+	}
+	slices.SortFunc(items, byGroup)
+	return items
 }
 
 // gathering puts groups together that become wider together.
@@ -239,6 +294,12 @@ func regionOf(members []item) item {
 	for _, member := range members {
 		whole.region = append(whole.region, member.group)
 		whole.bytes += member.bytes
+		if member.live != nil {
+			if whole.live == nil {
+				whole.live = map[block.GroupID]int64{}
+			}
+			maps.Copy(whole.live, member.live)
+		}
 	}
 	whole.group = slices.MinFunc(whole.region, byID)
 	return whole
@@ -265,7 +326,7 @@ func (r *runner) reshape(ctx context.Context, work *item) (*group.Cost, error) {
 		if i == 0 {
 			alike = is
 		}
-		if is != alike || view.IsDissolved() || !r.selects(&view.Group) {
+		if is != alike || view.IsDissolved() || !r.selects(&view.Group) || work.live != nil && view.Live != work.live[id] {
 			return nil, errBroken
 		}
 		if work.way.narrows || i < len(work.region)/work.way.region()*work.way.kept {

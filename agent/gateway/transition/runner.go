@@ -17,7 +17,6 @@ import (
 	"github.com/restripe/restripe/agent/gateway/group"
 	"github.com/restripe/restripe/agent/gateway/job"
 	"github.com/restripe/restripe/agent/gateway/member"
-	"github.com/restripe/restripe/agent/gateway/temperature"
 	"github.com/restripe/restripe/agent/stripe"
 	"github.com/restripe/restripe/agent/trace"
 	"github.com/restripe/restripe/agent/wire"
@@ -148,7 +147,8 @@ type item struct {
 	rewrite []string        // keys
 	region  []block.GroupID // groups that become wider together, first those that are kept, as many as its way says; or narrower
 	way     *way
-	isTail  bool // too few of its kind are left to become wider
+	live    map[block.GroupID]int64 // of groups of a region which are selected by what is in them: so many extents, all of them selected
+	isTail  bool                    // too few of its kind are left to become wider
 }
 
 // groups are all groups of an item.
@@ -299,7 +299,7 @@ func (r *runner) find(ctx context.Context, few bool) ([]item, error) {
 	if err != nil {
 		return nil, err
 	}
-	var items []item
+	list := r.listing()
 	for id, keys := range selected {
 		view, err := g.catalog.Group(ctx, id)
 		if errors.Is(err, catalog.ErrNoGroup) {
@@ -308,17 +308,45 @@ func (r *runner) find(ctx context.Context, few bool) ([]item, error) {
 		if err != nil {
 			return nil, err
 		}
-		if view.Scheme == r.to.String() && !view.IsDissolved() {
+		isThere, err := r.isThere(ctx, view)
+		if err != nil {
+			return nil, err
+		}
+		if isThere {
 			continue
 		}
 		work := item{group: id, bytes: bytesOf(view.LayoutVersion, view.Ladder, view.Mode, view.Columns, view.CellBytes)}
-		if view.IsDissolved() || (view.Packed || len(view.Brought) > 0) && view.Live > extents[id] {
+		switch {
+		case view.IsDissolved() || (view.Packed || len(view.Brought) > 0) && view.Live > extents[id]:
 			work.rewrite = keys // what else lies there stays as it is
+		case len(view.Brought) == 0 && !view.Open && view.Live == extents[id]:
+			work.live = map[block.GroupID]int64{id: view.Live}
+			list.add(work, summaryOf(&view.Group))
+			continue
 		}
-		items = append(items, work)
+		list.items = append(list.items, work)
 	}
-	slices.SortFunc(items, byGroup)
-	return items, nil
+	return list.end(few), nil
+}
+
+// isThere reports whether a group is under the scheme, or all of those that the columns of a dissolved one lie in.
+func (r *runner) isThere(ctx context.Context, view *catalog.GroupView) (bool, error) {
+	if !view.IsDissolved() {
+		return view.Scheme == r.to.String(), nil
+	}
+	for _, lies := range view.Lies {
+		if lies == (catalog.Column{}) {
+			continue
+		}
+		in, err := r.coordinator.catalog.Group(ctx, lies.Group)
+		if errors.Is(err, catalog.ErrNoGroup) {
+			return false, nil // it has come back meanwhile
+		}
+		if err != nil || in.Scheme != r.to.String() {
+			return false, err
+		}
+	}
+	return true, nil
 }
 
 func byGroup(a, b item) int { return byID(a.group, b.group) }
@@ -328,10 +356,7 @@ func byID(a, b block.GroupID) int { return cmp.Compare(a.String(), b.String()) }
 // findInClass lists the groups of a class that are selected now, those that become wider together as one item, and counts those that were
 // written for a ladder without the scheme.
 func (r *runner) findInClass(ctx context.Context, cursor block.GroupID, few bool) ([]item, error) {
-	var items []item
-	var offLadder int64
-	ways, gatherings := map[temperature.Shape]*way{}, map[kind]*gathering{}
-	back := returning{joined: map[block.GroupID]block.GroupID{}}
+	list := r.listing()
 	for page, err := range r.coordinator.catalog.GroupSummaries(ctx, cursor) {
 		if err != nil {
 			return nil, err
@@ -341,43 +366,16 @@ func (r *runner) findInClass(ctx context.Context, cursor block.GroupID, few bool
 			if group.Class != r.chosen.class || !r.coordinator.selects(r.chosen, group) {
 				continue
 			}
-			shape := shapeOf(group)
-			way, known := ways[shape]
-			if !known {
-				way, err = r.coordinator.wayOf(&shape, r.to)
-				if err != nil {
-					way = nil // it fails when it is worked on
-				}
-				ways[shape] = way
-			}
-			one := item{group: group.ID, bytes: bytesOf(group.LayoutVersion, group.Ladder, group.Mode, group.Columns, group.CellBytes), way: way}
-			if way != nil && way.isOffLadder() {
-				offLadder++
-			}
-			switch {
-			case way == nil || !way.isReshaping():
-				items = append(items, one)
-			case way.narrows:
-				back.add(one, group.Brought[len(group.Brought)+r.to.K-group.Columns:])
-			default:
-				kind := kindOf(group)
-				if gatherings[kind] == nil {
-					gatherings[kind] = &gathering{way: way, plain: map[catalog.Likeness][]item{}}
-				}
-				gatherings[kind].add(one, group)
-			}
+			bytes := bytesOf(group.LayoutVersion, group.Ladder, group.Mode, group.Columns, group.CellBytes)
+			list.add(item{group: group.ID, bytes: bytes}, group)
 		}
 	}
-	items = append(items, back.regions()...)
-	for _, gathering := range gatherings {
-		items = append(items, gathering.regions(few)...)
-	}
-	slices.SortFunc(items, byGroup)
+	items := list.end(few)
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	if cursor == (block.GroupID{}) {
 		// When they are listed again, some of those that were found first are there already.
-		r.body.Transition.GroupsOffLadder = max(offLadder, r.body.Transition.GroupsOffLadder)
+		r.body.Transition.GroupsOffLadder = max(list.offLadder, r.body.Transition.GroupsOffLadder)
 	}
 	return items, nil
 }
