@@ -156,7 +156,8 @@ func (b *bench) grow(ctx context.Context, n *network, s step, way growthWay) (on
 	if err := one.look(ctx, c); err != nil {
 		return one, err
 	}
-	one.fill, err = b.fill(ctx, r, func(ctx context.Context, prefix string) error { return objects.put(ctx, c.client, prefix) }, one.bytes)
+	put := func(ctx context.Context, prefix string) error { return objects.put(ctx, c.client, prefix) }
+	one.fill, err = b.fill(ctx, r, one.bytes, put)
 	if err != nil {
 		return one, err
 	}
@@ -170,7 +171,8 @@ func (b *bench) grow(ctx context.Context, n *network, s step, way growthWay) (on
 			return one, err
 		}
 	}
-	b.say("%-20s %-24s %6.2f s, %s MB between agents, fills %.0f MB/s", s, way, one.elapsed.Seconds(), megabytes(one.moved.delivered.bytes), one.fill.offline/1e6)
+	b.say("%-20s %-24s %6.2f s, %s MB between agents, fills %.0f MB/s", s, way, one.elapsed.Seconds(),
+		megabytes(one.moved.delivered.bytes), one.fill.offline/1e6)
 	return one, n.free(ctx, members)
 }
 
@@ -299,7 +301,9 @@ func (g *grown) look(ctx context.Context, c *cluster) error {
 }
 
 // fill writes so many bytes while nobody reads, and then others while clients do.
-func (b *bench) fill(ctx context.Context, r *reader, write func(ctx context.Context, prefix string) error, size int64) (f filling, err error) {
+func (b *bench) fill(
+	ctx context.Context, r *reader, size int64, write func(ctx context.Context, prefix string) error,
+) (f filling, err error) {
 	began := time.Now()
 	if err := write(ctx, "offline/"); err != nil {
 		return f, err
@@ -347,7 +351,7 @@ func (b *bench) fillByUpdates(ctx context.Context, n *network, s step) (f fillin
 	if err := n.shape(ctx, members, b.options.rates[0]); err != nil {
 		return f, err
 	}
-	f, err = b.fill(ctx, b.growthReader(c, sparse, s.from.K+s.from.M), func(ctx context.Context, prefix string) error {
+	update := func(ctx context.Context, prefix string) error {
 		workers, ctx := errgroup.WithContext(ctx)
 		workers.SetLimit(transfersAtOnce)
 		for i, data := range objects {
@@ -357,8 +361,9 @@ func (b *bench) fillByUpdates(ctx context.Context, n *network, s step) (f fillin
 			})
 		}
 		return workers.Wait()
-	}, (b.options.objectBytes-at)*int64(len(objects)))
-	if err != nil {
+	}
+	size := (b.options.objectBytes - at) * int64(len(objects))
+	if f, err = b.fill(ctx, b.growthReader(c, sparse, s.from.K+s.from.M), size, update); err != nil {
 		return f, err
 	}
 	for _, prefix := range []string{"offline/", "online/"} {

@@ -82,7 +82,9 @@ func TestQuickRun(t *testing.T) {
 	for name, rows := range map[string][]string{
 		"data-path.md": {"| memcached | put | rs(4,2) |", "| redis | get | rep(3) |"},
 		"scrub.md":     {"| rep(3), audit |", "| rs(10,4), shallow |"},
-		"growth.md":    {"| rs(4,2)->rs(6,2) | nothing moves (No-DM) |", "| rs(4,2)->rs(6,2) | all is copied |", "| rs(4,2)->rs(6,2) | by updates |"},
+		"growth.md": {
+			"| rs(4,2)->rs(6,2) | nothing moves (No-DM) |", "| rs(4,2)->rs(6,2) | all is copied |", "| rs(4,2)->rs(6,2) | by updates |",
+		},
 	} {
 		for _, row := range rows {
 			if !strings.Contains(strings.Join(strings.Fields(pages[name]), " "), row) {

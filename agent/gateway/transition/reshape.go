@@ -93,7 +93,8 @@ type kind struct {
 func summaryOf(of *catalog.Group) *catalog.GroupSummary {
 	return &catalog.GroupSummary{
 		ID: of.ID, Epoch: of.Epoch, Class: of.Class, Ladder: of.Ladder, Mode: of.Mode, LayoutVersion: of.LayoutVersion, Columns: of.Columns,
-		Scheme: of.Scheme, CellBytes: of.CellBytes, Packed: of.Packed, Home: catalog.LikenessOf(of.Home), Settled: of.Settled, Brought: of.Brought,
+		Scheme: of.Scheme, CellBytes: of.CellBytes, Packed: of.Packed, Home: catalog.LikenessOf(of.Home), Settled: of.Settled,
+		Brought: of.Brought,
 	}
 }
 
