@@ -60,6 +60,14 @@ func (g *cutGateway) PlaceNode(ctx context.Context, id string, request api.Place
 	return through(g, func() (api.NodeInfo, error) { return g.to.PlaceNode(ctx, id, request) })
 }
 
+func (g *cutGateway) AddNode(ctx context.Context, id string, request api.AddRequest) (api.AddedNode, error) {
+	return through(g, func() (api.AddedNode, error) { return g.to.AddNode(ctx, id, request) })
+}
+
+func (g *cutGateway) StartBalance(ctx context.Context, request api.BalanceRequest) (api.Balance, error) {
+	return through(g, func() (api.Balance, error) { return g.to.StartBalance(ctx, request) })
+}
+
 func (g *cutGateway) RepairStatus(ctx context.Context) (api.RepairStatus, error) {
 	return through(g, func() (api.RepairStatus, error) { return g.to.RepairStatus(ctx) })
 }

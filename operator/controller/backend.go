@@ -24,7 +24,10 @@ import (
 )
 
 // BackendReconciler keeps the status of StorageBackends.
-type BackendReconciler struct{ base }
+type BackendReconciler struct {
+	base
+	joining *joining
+}
 
 func addBackends(m manager.Manager, b base) error {
 	return ctrl.ControllerManagedBy(m).Named("storagebackend").
@@ -32,7 +35,7 @@ func addBackends(m manager.Manager, b base) error {
 		Watches(&v1alpha1.RedundancyPolicy{}, handler.EnqueueRequestsFromMapFunc(func(_ context.Context, object client.Object) []reconcile.Request {
 			return requests(object.(*v1alpha1.RedundancyPolicy).Spec.BackendRef)
 		}), ctrl.WithPredicates(predicate.GenerationChangedPredicate{}, leaves)).
-		WithOptions(b.settings()).Complete(&BackendReconciler{b})
+		WithOptions(b.settings()).Complete(&BackendReconciler{b, newJoining()})
 }
 
 // heartbeat is how old a status may be whose figures alone have changed. Conditions and nodes are written at once.
@@ -45,6 +48,7 @@ func (r *BackendReconciler) Reconcile(ctx context.Context, request reconcile.Req
 		return reconcile.Result{}, err
 	}
 	if backend == nil {
+		r.joining.forget(request.Name)
 		r.observers.Forget(request.Name)
 		return reconcile.Result{}, nil
 	}
@@ -56,9 +60,10 @@ func (r *BackendReconciler) Reconcile(ctx context.Context, request reconcile.Req
 		return reconcile.Result{}, ctx.Err()
 	}
 	repair, declined := decide.DeclareRepair(backend)
-	var untold *decide.Problem
+	var untold, notAdded *decide.Problem
 	var repairs decide.RepairSight
 	if seen != nil && backend.DeletionTimestamp == nil {
+		notAdded = r.addNodes(ctx, backend, seen)
 		untold = r.place(ctx, backend, seen)
 		if declined == nil {
 			repairs, untold = r.limitRepair(ctx, backend, &repair, untold)
@@ -82,7 +87,7 @@ func (r *BackendReconciler) Reconcile(ctx context.Context, request reconcile.Req
 	}
 	view := decide.BackendView{
 		Now: r.clock.Now(), Backend: backend, Nodes: status.Nodes, Unreachable: unreachable(backend.Name, failure),
-		Declined: declined, Untold: untold, Repair: repairs,
+		Declined: declined, Untold: untold, NotAdded: notAdded, Moved: decide.MovedNodes(backend.Spec.Nodes, status.Nodes), Repair: repairs,
 		CanLose: status.CanLose, Counted: found.current, NotWhole: found.notWhole, Unmanaged: unmanaged, InUse: uses,
 	}
 	if seen != nil {

@@ -24,7 +24,7 @@ var troubles = map[string]bool{v1alpha1.ConditionCatalogBehind: true, v1alpha1.C
 // told are the conditions whose changes are announced. The others follow from them.
 var told = []string{
 	v1alpha1.ConditionAccepted, v1alpha1.ConditionFeasible, v1alpha1.ConditionAwaitingApproval, v1alpha1.ConditionProgressing,
-	v1alpha1.ConditionPaused, v1alpha1.ConditionDegraded, v1alpha1.ConditionConverged,
+	v1alpha1.ConditionPaused, v1alpha1.ConditionDegraded, v1alpha1.ConditionNodesAdded, v1alpha1.ConditionConverged,
 }
 
 // changed announces each condition that has another status or reason than before. The first visit announces only what
@@ -55,6 +55,19 @@ func (a *announcer) changed(object client.Object, was, is []metav1.Condition) {
 	}
 }
 
+// added announces that a node was made a member, and with what.
+func (a *announcer) added(backend *v1alpha1.StorageBackend, node *v1alpha1.BackendNode, isBalanced bool) {
+	a.log.Info("a node was added", "object", backend.Name, "node", node.Name, "address", node.Address)
+	if a.events == nil {
+		return
+	}
+	then := ""
+	if isBalanced {
+		then = "; blocks are moved to it until every node holds about its share"
+	}
+	a.events.Eventf(backend, nil, corev1.EventTypeNormal, "NodeAdded", "Add", "node %s at %s was added to the cluster%s", node.Name, node.Address, then)
+}
+
 // led announces that another candidate leads a class, and why.
 func (a *announcer) led(policy *v1alpha1.RedundancyPolicy, was, is *v1alpha1.TemperatureStatus) {
 	if was == nil || is == nil || was.Candidate == is.Candidate || was.Ladder != is.Ladder || is.LookedAt == nil {
@@ -68,7 +81,7 @@ func (a *announcer) led(policy *v1alpha1.RedundancyPolicy, was, is *v1alpha1.Tem
 
 func isBad(condition *metav1.Condition) bool {
 	switch condition.Type {
-	case v1alpha1.ConditionAccepted, v1alpha1.ConditionFeasible:
+	case v1alpha1.ConditionAccepted, v1alpha1.ConditionFeasible, v1alpha1.ConditionNodesAdded:
 		return condition.Status == metav1.ConditionFalse
 	}
 	return troubles[condition.Type] && condition.Status == metav1.ConditionTrue

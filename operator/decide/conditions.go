@@ -26,7 +26,7 @@ var (
 	policyTypes  = slices.Insert(slices.Clone(movingTypes), slices.Index(movingTypes, v1alpha1.ConditionDegraded), v1alpha1.ConditionPinned)
 	backendTypes = []string{
 		v1alpha1.ConditionAccepted, v1alpha1.ConditionCatalogBehind, v1alpha1.ConditionDegraded, v1alpha1.ConditionManaged,
-		v1alpha1.ConditionReady, v1alpha1.ConditionReconciling, v1alpha1.ConditionStalled,
+		v1alpha1.ConditionNodesAdded, v1alpha1.ConditionReady, v1alpha1.ConditionReconciling, v1alpha1.ConditionStalled,
 	}
 	schemeTypes = []string{
 		v1alpha1.ConditionAccepted, v1alpha1.ConditionReady, v1alpha1.ConditionReconciling, v1alpha1.ConditionStalled,

@@ -22,6 +22,8 @@ type BackendView struct {
 	Behind      string                // how the catalog was found to be behind its nodes, empty if it was not
 	Declined    *Problem              // what is declared cannot be
 	Untold      *Problem              // the gateways would not take what is declared of nodes or of repair
+	NotAdded    *Problem              // declared nodes could not be added, or what follows from that not be begun
+	Moved       []string              // as MovedNodes has them
 	Repair      RepairSight
 	NotWhole    int64        // groups with blocks missing, at the last count
 	CanLose     *int32       // nil: nothing is stored, or not Counted
@@ -38,11 +40,29 @@ func WithMissing(declared []v1alpha1.BackendNode, known []v1alpha1.NodeStatus) [
 	all := slices.Clone(known)
 	for _, node := range declared {
 		if !slices.ContainsFunc(all, func(n v1alpha1.NodeStatus) bool { return n.Name == node.Name }) {
-			all = append(all, v1alpha1.NodeStatus{Name: node.Name, FailureDomain: node.FailureDomain, State: nodeMissing})
+			all = append(all, v1alpha1.NodeStatus{Name: node.Name, Address: node.Address, FailureDomain: node.FailureDomain, State: nodeMissing})
 		}
 	}
 	slices.SortFunc(all, func(a, b v1alpha1.NodeStatus) int { return strings.Compare(a.Name, b.Name) })
 	return all
+}
+
+// NewNodes are the declared nodes with an address that no gateway knows.
+func NewNodes(declared []v1alpha1.BackendNode, known []v1alpha1.NodeStatus) []v1alpha1.BackendNode {
+	return slices.DeleteFunc(slices.Clone(declared), func(node v1alpha1.BackendNode) bool {
+		return node.Address == "" || slices.ContainsFunc(known, func(n v1alpha1.NodeStatus) bool { return n.Name == node.Name })
+	})
+}
+
+// MovedNodes says of which members the address is another one than declared.
+func MovedNodes(declared []v1alpha1.BackendNode, known []v1alpha1.NodeStatus) (moved []string) {
+	for _, node := range declared {
+		at := slices.IndexFunc(known, func(n v1alpha1.NodeStatus) bool { return n.Name == node.Name })
+		if node.Address != "" && at >= 0 && known[at].Address != node.Address && known[at].State != nodeMissing {
+			moved = append(moved, fmt.Sprintf("%s is at %s and declared at %s", node.Name, known[at].Address, node.Address))
+		}
+	}
+	return moved
 }
 
 // NodePlace is what the gateways are to be told of a node.
@@ -105,6 +125,7 @@ func BackendConditions(v BackendView) []metav1.Condition {
 		c.when(v1alpha1.ConditionDegraded, degraded, ReasonWhole, v.whole())
 	}
 	v.managed(c)
+	v.added(c)
 	behind := v.behind(c)
 	switch {
 	case v.Backend.DeletionTimestamp != nil && v.InUse != "":
@@ -117,12 +138,34 @@ func BackendConditions(v BackendView) []metav1.Condition {
 		c.kstatus(behind, nil, "")
 	case v.Untold != nil:
 		c.kstatus(nil, v.Untold, "")
+	case v.NotAdded != nil:
+		c.kstatus(nil, v.NotAdded, "")
 	case degraded != nil && degraded.Reason == ReasonRedundancyMissing:
 		c.kstatus(nil, degraded, "")
 	default:
 		c.kstatus(nil, nil, v.whole())
 	}
 	return c.since(v.Backend.Status.Conditions, v.Now)
+}
+
+// added sets the condition NodesAdded. That a member is elsewhere than declared is said and is no reason not to be ready: it may
+// have moved, and the declaration be old.
+func (v *BackendView) added(c *conditions) {
+	declared := slices.DeleteFunc(slices.Clone(v.Backend.Spec.Nodes), func(n v1alpha1.BackendNode) bool { return n.Address == "" })
+	why := v.NotAdded
+	if why == nil && len(v.Moved) > 0 {
+		why = problem(ReasonAddressDiffers, "%s; correct spec.nodes, or if the node has moved, say `restripe node replace NODE --address ADDRESS`",
+			strings.Join(v.Moved, ", "))
+	}
+	switch {
+	case v.Unreachable != nil:
+		c.unknown(v1alpha1.ConditionNodesAdded, v.Unreachable.Reason, v.Unreachable.Message)
+	case len(declared) == 0:
+		c.yes(v1alpha1.ConditionNodesAdded, ReasonNodesAdded, "no node is declared with an address")
+	default:
+		c.unless(v1alpha1.ConditionNodesAdded, why, ReasonNodesAdded,
+			words.Count(int64(len(declared)), "node")+" declared with an address, all members")
+	}
 }
 
 // behind sets the condition CatalogBehind and returns why it is true.

@@ -154,45 +154,53 @@ func TestPolicyStatusSummary(t *testing.T) {
 }
 
 func TestBackendConditions(t *testing.T) {
-	// Accepted CatalogBehind Degraded Managed Ready Reconciling Stalled
+	// Accepted CatalogBehind Degraded Managed NodesAdded Ready Reconciling Stalled
 	for _, c := range []struct {
 		intent string
 		change func(v *BackendView)
 		want   string
 		says   string // by Degraded
 	}{
-		{"well", func(*BackendView) {}, "TFFTTFF", "3 of 3 nodes up; every object survives the loss of 2 more nodes"},
-		{"empty", func(v *BackendView) { v.CanLose = nil }, "TFFTTFF", "nothing is stored"},
-		{"a node is down", func(v *BackendView) { v.Nodes[0].State = "down" }, "TFTTTFF", "n1 down; every"},
+		{"well", func(*BackendView) {}, "TFFTTTFF", "3 of 3 nodes up; every object survives the loss of 2 more nodes"},
+		{"empty", func(v *BackendView) { v.CanLose = nil }, "TFFTTTFF", "nothing is stored"},
+		{"a node is down", func(v *BackendView) { v.Nodes[0].State = "down" }, "TFTTTTFF", "n1 down; every"},
 		{"a declared node is missing", func(v *BackendView) {
 			v.Nodes = WithMissing([]v1alpha1.BackendNode{{Name: "n2"}, {Name: "n9"}}, v.Nodes)
-		}, "TFTTTFF", "n9 missing"},
-		{"draining is meant", func(v *BackendView) { v.Nodes[0].State = nodeDraining }, "TFFTTFF", "2 of 3 nodes up, n1 draining; every"},
-		{"a suspect has missed little", func(v *BackendView) { v.Nodes[1].State = nodeSuspect }, "TFFTTFF", "2 of 3 nodes up, n2 suspect; every"},
-		{"a node was given up", func(v *BackendView) { v.Nodes[2].State = nodeOut }, "TFTTTFF", "n3 out; every"},
-		{"one down and one draining", func(v *BackendView) { v.Nodes[0].State, v.Nodes[1].State = "down", nodeDraining }, "TFTTTFF", "n1 down; every"},
-		{"blocks are missing", func(v *BackendView) { v.NotWhole, v.CanLose = 1, number[int32](1) }, "TFTTFTF", "1 group misses blocks; every object survives the loss of 1 more node"},
+		}, "TFTTTTFF", "n9 missing"},
+		{"draining is meant", func(v *BackendView) { v.Nodes[0].State = nodeDraining }, "TFFTTTFF", "2 of 3 nodes up, n1 draining; every"},
+		{"a suspect has missed little", func(v *BackendView) { v.Nodes[1].State = nodeSuspect }, "TFFTTTFF", "2 of 3 nodes up, n2 suspect; every"},
+		{"a node was given up", func(v *BackendView) { v.Nodes[2].State = nodeOut }, "TFTTTTFF", "n3 out; every"},
+		{"one down and one draining", func(v *BackendView) { v.Nodes[0].State, v.Nodes[1].State = "down", nodeDraining }, "TFTTTTFF", "n1 down; every"},
+		{"blocks are missing", func(v *BackendView) { v.NotWhole, v.CanLose = 1, number[int32](1) }, "TFTTTFTF", "1 group misses blocks; every object survives the loss of 1 more node"},
 		{"a node went down since the count", func(v *BackendView) {
 			v.Nodes[0].State, v.Counted, v.CanLose = "down", false, nil
-		}, "TFTTTFF", "n1 down; how many more nodes may be lost is being counted"},
-		{"not counted yet", func(v *BackendView) { v.Counted, v.CanLose = false, nil }, "TFFTTFF", "3 of 3 nodes up; how many more"},
+		}, "TFTTTTFF", "n1 down; how many more nodes may be lost is being counted"},
+		{"not counted yet", func(v *BackendView) { v.Counted, v.CanLose = false, nil }, "TFFTTTFF", "3 of 3 nodes up; how many more"},
 		{"not counted yet, and blocks were missing before", func(v *BackendView) {
 			v.Counted, v.CanLose = false, nil
 			v.Backend.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionDegraded, Status: metav1.ConditionTrue, Reason: ReasonRedundancyMissing, Message: "2 groups miss blocks", LastTransitionTime: metav1.Unix(1, 0)}}
-		}, "TFTTFTF", "2 groups miss blocks"},
-		{"no gateway answers", func(v *BackendView) { v.Unreachable = problem(ReasonGatewayDown, "refused") }, "TUUUFTF", "refused"},
-		{"the gateways do not take what is declared of a node", func(v *BackendView) { v.Untold = problem(ReasonNodesNotPlaced, "n1: removed") }, "TFFTFTF", "3 of 3"},
-		{"what is declared of repair cannot be", func(v *BackendView) { v.Declined = problem(ReasonInvalidWindow, "repair.windows[0]") }, "FFFTFFT", "3 of 3"},
+		}, "TFTTTFTF", "2 groups miss blocks"},
+		{"no gateway answers", func(v *BackendView) { v.Unreachable = problem(ReasonGatewayDown, "refused") }, "TUUUUFTF", "refused"},
+		{"the gateways do not take what is declared of a node", func(v *BackendView) { v.Untold = problem(ReasonNodesNotPlaced, "n1: removed") }, "TFFTTFTF", "3 of 3"},
+		{"a declared node cannot be added", func(v *BackendView) {
+			v.Backend.Spec.Nodes = []v1alpha1.BackendNode{{Name: "n9", Address: "a:1"}}
+			v.NotAdded = problem(ReasonNodesNotAdded, "not added: node n9: no agent")
+		}, "TFFTFFTF", "3 of 3"},
+		{"a member is elsewhere than declared", func(v *BackendView) {
+			v.Backend.Spec.Nodes = []v1alpha1.BackendNode{{Name: "n1", Address: "a:1"}}
+			v.Moved = MovedNodes(v.Backend.Spec.Nodes, v.Nodes)
+		}, "TFFTFTFF", "3 of 3"},
+		{"what is declared of repair cannot be", func(v *BackendView) { v.Declined = problem(ReasonInvalidWindow, "repair.windows[0]") }, "FFFTTFFT", "3 of 3"},
 		{"repair waits", func(v *BackendView) {
 			v.NotWhole, v.CanLose = 4, number[int32](1)
 			v.Repair = RepairSight{DeferredUntil: time.Unix(3600, 0), DeferredBy: "somebody", Waiting: 3}
-		}, "TFTTFTF", "loss of 1 more node; 3 groups that can wait will be rebuilt after 1970-01-01 01:00 UTC, as somebody says"},
-		{"a class without a policy", func(v *BackendView) { v.Unmanaged = []ClassCount{{"pics", 47, 1 << 20}} }, "TFFFTFF", "3 of 3"},
-		{"objects not counted yet", func(v *BackendView) { v.Unmanaged = nil }, "TFFUTFF", "3 of 3"},
-		{"the catalog went back", func(v *BackendView) { v.Behind = "node n1 has seen more" }, "TTFTFFT", "3 of 3"},
+		}, "TFTTTFTF", "loss of 1 more node; 3 groups that can wait will be rebuilt after 1970-01-01 01:00 UTC, as somebody says"},
+		{"a class without a policy", func(v *BackendView) { v.Unmanaged = []ClassCount{{"pics", 47, 1 << 20}} }, "TFFFTTFF", "3 of 3"},
+		{"objects not counted yet", func(v *BackendView) { v.Unmanaged = nil }, "TFFUTTFF", "3 of 3"},
+		{"the catalog went back", func(v *BackendView) { v.Behind = "node n1 has seen more" }, "TTFTTFFT", "3 of 3"},
 		{"deleted and in use", func(v *BackendView) {
 			v.Backend.DeletionTimestamp, v.InUse = &metav1.Time{}, "policy media"
-		}, "TFFTFTF", "3 of 3"},
+		}, "TFFTTFTF", "3 of 3"},
 	} {
 		v := BackendView{Now: time.Unix(1000, 0), Backend: backendOf(3, 0), CanLose: number[int32](2), Counted: true, Unmanaged: []ClassCount{}}
 		v.Nodes = v.Backend.Status.Nodes
@@ -237,6 +245,33 @@ func TestNodePlaces(t *testing.T) {
 		if text != c.want {
 			t.Errorf("%s: %q, want %q", c.intent, text, c.want)
 		}
+	}
+}
+
+func TestNewAndMovedNodes(t *testing.T) {
+	known := []v1alpha1.NodeStatus{{Name: "n1", Address: "a:1", State: nodeUp}, {Name: "n2", Address: "b:1", State: "down"}, {Name: "n9", State: nodeMissing}}
+	for _, c := range []struct {
+		intent   string
+		declared v1alpha1.BackendNode
+		isNew    bool
+		moved    string
+	}{
+		{"as it is", v1alpha1.BackendNode{Name: "n1", Address: "a:1"}, false, ""},
+		{"without an address", v1alpha1.BackendNode{Name: "n1"}, false, ""},
+		{"down, and elsewhere", v1alpha1.BackendNode{Name: "n2", Address: "c:1"}, false, "n2 is at b:1 and declared at c:1"},
+		{"new", v1alpha1.BackendNode{Name: "n3", Address: "c:1"}, true, ""},
+		{"new, to be added by others", v1alpha1.BackendNode{Name: "n3"}, false, ""},
+	} {
+		declared := []v1alpha1.BackendNode{c.declared}
+		if got := len(NewNodes(declared, known)) == 1; got != c.isNew {
+			t.Errorf("%s: is new %v, want %v", c.intent, got, c.isNew)
+		}
+		if got := strings.Join(MovedNodes(declared, known), ", "); got != c.moved {
+			t.Errorf("%s: %q, want %q", c.intent, got, c.moved)
+		}
+	}
+	if missing := []v1alpha1.BackendNode{{Name: "n9", Address: "c:1"}}; MovedNodes(missing, known) != nil {
+		t.Error("a missing node has moved")
 	}
 }
 

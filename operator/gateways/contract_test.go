@@ -17,7 +17,7 @@ func TestContract(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(pool.Close)
-		return gatewaystest.Backend{Gateway: pool, Fill: func(_, prefix string, groups int) {
+		return gatewaystest.Backend{Gateway: pool, Agent: cluster.StartAgent, Fill: func(_, prefix string, groups int) {
 			operatortest.Put(t, cluster.Gateway, prefix, groups, 100<<10)
 		}}
 	})

@@ -41,6 +41,16 @@ type NodePlacer interface {
 	PlaceNode(ctx context.Context, id string, request api.PlaceRequest) (api.NodeInfo, error)
 }
 
+// NodeAdder makes nodes members.
+type NodeAdder interface {
+	// AddNode makes a node a member and, with use balance, begins a balance unless one is under way. ErrConflict where it is a member
+	// already, was one, or is not what it should be: it alone must not be repeated. ErrUnknownOutcome where it was added, and whether
+	// the balance began is not known.
+	AddNode(ctx context.Context, id string, request api.AddRequest) (api.AddedNode, error)
+	// StartBalance begins a balance; one that is under way, or paused, stays as it is but for a rate that is given.
+	StartBalance(ctx context.Context, request api.BalanceRequest) (api.Balance, error)
+}
+
 // RepairKeeper limits and defers the repair of what was lost. Each call returns how repair stands then.
 type RepairKeeper interface {
 	RepairStatus(ctx context.Context) (api.RepairStatus, error)
@@ -93,6 +103,7 @@ type Gateway interface {
 	Reporter
 	ClassKeeper
 	NodePlacer
+	NodeAdder
 	RepairKeeper
 	Estimator
 	TransitionKeeper

@@ -238,6 +238,21 @@ func (p *Pool) PlaceNode(ctx context.Context, id string, request api.PlaceReques
 	})
 }
 
+// AddNode asks one gateway that answers, as another one would refuse what that has done already.
+func (p *Pool) AddNode(ctx context.Context, id string, request api.AddRequest) (api.AddedNode, error) {
+	if _, err := p.StatusBrief(ctx); err != nil { // which finds the one
+		return api.AddedNode{}, err
+	}
+	return AskFirst(ctx, p, p.patience, func(ctx context.Context, c *client.Client) (api.AddedNode, error) {
+		return c.AddNode(ctx, id, request)
+	})
+}
+
+// StartBalance asks any gateway.
+func (p *Pool) StartBalance(ctx context.Context, request api.BalanceRequest) (api.Balance, error) {
+	return askAbout(ctx, p, (*client.Client).StartBalance, request)
+}
+
 // RepairStatus asks any gateway.
 func (p *Pool) RepairStatus(ctx context.Context) (api.RepairStatus, error) {
 	return ask(ctx, p, (*client.Client).RepairStatus)

@@ -34,37 +34,45 @@ var quiet = slog.New(slog.DiscardHandler)
 type Cluster struct {
 	Gateway *gateway.Gateway
 	Front   *httptest.Server // of the gateway
+	t       testing.TB
 	stops   []func()
 }
 
 // StopAgent stops an agent, of 0 and so on, as if its machine was switched off.
 func (c *Cluster) StopAgent(at int) { c.stops[at]() }
 
+// StartAgent starts an agent more, of a node that is no member, and returns its address. It ends with the test.
+func (c *Cluster) StartAgent(id string) string {
+	c.t.Helper()
+	n, err := node.New(node.Options{ID: block.NodeID(id), Store: mem.New(0), Logger: quiet})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	address, ended, err := node.ListenAndServe(ctx, "127.0.0.1:0", n, false)
+	if err != nil {
+		cancel()
+		c.t.Fatal(err)
+	}
+	stop := sync.OnceFunc(func() {
+		cancel()
+		if err := errors.Join(<-ended, n.Close()); err != nil {
+			c.t.Errorf("agent %s: %v", id, err)
+		}
+	})
+	c.stops = append(c.stops, stop)
+	c.t.Cleanup(stop)
+	return address.String()
+}
+
 // Start starts a gateway and agents, n1 and so on. All end with the test.
 func Start(t testing.TB, agents int) *Cluster {
 	t.Helper()
-	c := &Cluster{}
+	c := &Cluster{t: t}
 	var nodes []catalog.Node
 	for i := range agents {
-		id := block.NodeID(fmt.Sprintf("n%d", i+1))
-		n, err := node.New(node.Options{ID: id, Store: mem.New(0), Logger: quiet})
-		if err != nil {
-			t.Fatal(err)
-		}
-		ctx, stop := context.WithCancel(context.Background())
-		address, ended, err := node.ListenAndServe(ctx, "127.0.0.1:0", n, false)
-		if err != nil {
-			stop()
-			t.Fatal(err)
-		}
-		c.stops = append(c.stops, sync.OnceFunc(func() {
-			stop()
-			if err := errors.Join(<-ended, n.Close()); err != nil {
-				t.Errorf("agent %s: %v", id, err)
-			}
-		}))
-		t.Cleanup(c.stops[i])
-		nodes = append(nodes, catalog.Node{ID: id, Address: address.String()})
+		id := fmt.Sprintf("n%d", i+1)
+		nodes = append(nodes, catalog.Node{ID: block.NodeID(id), Address: c.StartAgent(id)})
 	}
 	records, err := catalog.Open(t.Context(), catalogmem.New(), catalog.Owner("gw", "start"), catalog.WithGrace(0))
 	if err != nil {

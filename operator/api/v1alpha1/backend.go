@@ -52,7 +52,8 @@ type StorageBackendSpec struct {
 	// +listType=set
 	Gateways []GatewayAddress `json:"gateways"`
 
-	// Nodes are the nodes the backend should have. Empty: whatever nodes the gateways know.
+	// Nodes are the nodes the backend should have. Empty: whatever nodes the gateways know. Those with an address that are no
+	// members of the cluster are added to it; those that are members and are not listed stay.
 	//
 	// +optional
 	// +kubebuilder:validation:MaxItems=1024
@@ -60,11 +61,28 @@ type StorageBackendSpec struct {
 	// +listMapKey=name
 	Nodes []BackendNode `json:"nodes,omitempty"`
 
+	// Use says what becomes of nodes that are added because nodes lists them. Absent: Capacity.
+	//
+	// +optional
+	Use NodeUse `json:"use,omitempty"`
+
 	// Repair says how much may be done, and when, to rebuild what was lost. Absent: as the gateways have it.
 	//
 	// +optional
 	Repair *BackendRepair `json:"repair,omitempty"`
 }
+
+// NodeUse is how nodes are used that are added: with Capacity they take new groups and what has to leave other nodes, with Balance
+// blocks of other nodes are moved to them besides, until every node holds about its share.
+//
+// +kubebuilder:validation:Enum=Capacity;Balance
+type NodeUse string
+
+// The values of NodeUse.
+const (
+	UseCapacity NodeUse = "Capacity"
+	UseBalance  NodeUse = "Balance"
+)
 
 // BackendRepair limits the repair of what was lost with nodes and stores. Limits that are absent are as the gateways have them.
 type BackendRepair struct {
@@ -107,6 +125,14 @@ type BackendNode struct {
 	// +kubebuilder:validation:MaxLength=63
 	Name string `json:"name"`
 
+	// Address is the host:port of the node's agent, at which the node is added if it is no member; empty: it is added by others.
+	// Of a member it changes nothing.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxLength=262
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([^:/@ ]+|[[][0-9A-Fa-f:.%]+[]]):[0-9]{1,5}$')",message="the address of an agent is such as 10.0.0.15:7400"
+	Address string `json:"address,omitempty"`
+
 	// FailureDomain is what the node shares its fate with, such as a rack; empty: as the gateways know it.
 	//
 	// +optional
@@ -127,7 +153,7 @@ type StorageBackendStatus struct {
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// Conditions are Accepted, CatalogBehind, Degraded, Managed, Ready, Reconciling and Stalled.
+	// Conditions are Accepted, CatalogBehind, Degraded, Managed, NodesAdded, Ready, Reconciling and Stalled.
 	//
 	// +optional
 	// +listType=map

@@ -23,6 +23,8 @@ const (
 	ConditionCatalogBehind = "CatalogBehind"
 	// ConditionManaged: every class with objects has a policy, or is as a class file says.
 	ConditionManaged = "Managed"
+	// ConditionNodesAdded: every node of a backend that is declared with an address is a member of the cluster, at that address.
+	ConditionNodesAdded = "NodesAdded"
 	// ConditionConverged: everything is where the declaration wants it.
 	ConditionConverged = "Converged"
 

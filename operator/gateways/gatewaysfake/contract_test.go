@@ -17,7 +17,12 @@ func TestContract(t *testing.T) {
 				t.Error(broken)
 			}
 		})
-		return gatewaystest.Backend{Gateway: fake, Fill: func(class, _ string, groups int) {
+		agent := func(id string) string {
+			address := id + ".example:7400"
+			fake.StartAgent(id, address)
+			return address
+		}
+		return gatewaystest.Backend{Gateway: fake, Agent: agent, Fill: func(class, _ string, groups int) {
 			if err := fake.Add(class, "rep(3)", int64(groups), 25<<10, gatewaysfake.Constant(0)); err != nil {
 				t.Fatal(err)
 			}

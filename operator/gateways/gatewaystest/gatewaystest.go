@@ -19,6 +19,8 @@ const Nodes = 8
 // Backend is the gateways of a backend that has no objects yet.
 type Backend struct {
 	Gateway gateways.Gateway
+	// Agent has the agent of a node that is no member answer, and returns its address.
+	Agent func(id string) string
 	// Fill puts groups into a class that was put: each holds one object, whose key has the prefix, in the scheme that the
 	// class gives new objects.
 	Fill func(class, prefix string, groups int)
@@ -36,7 +38,7 @@ var media = api.ClassSpec{
 func Run(t *testing.T, start func(t *testing.T) Backend) {
 	for name, test := range map[string]func(*testing.T, Backend){
 		"Status": testStatus, "Classes": testClasses, "ClassesRefused": testClassesRefused, "ClassClaims": testClassClaims, "ClassInUse": testClassInUse, "Heat": testHeat,
-		"Load": testLoad, "PlaceNode": testPlaceNode, "Repair": testRepair, "Estimate": testEstimate, "TransitionDone": testTransitionDone,
+		"Load": testLoad, "PlaceNode": testPlaceNode, "AddNode": testAddNode, "Repair": testRepair, "Estimate": testEstimate, "TransitionDone": testTransitionDone,
 		"TransitionSteered": testTransitionSteered, "TransitionCancelled": testTransitionCancelled, "TransitionRefused": testTransitionRefused,
 		"TransitionUnknown": testTransitionUnknown,
 	} {
@@ -217,6 +219,49 @@ func testPlaceNode(t *testing.T, b Backend) {
 	domain := string(make([]byte, 300))
 	if _, err := b.Gateway.PlaceNode(t.Context(), id, api.PlaceRequest{Domain: &domain}); !errors.Is(err, api.ErrBadRequest) {
 		t.Errorf("a failure domain of 300 zero bytes: %v", err)
+	}
+}
+
+func testAddNode(t *testing.T, b Backend) {
+	address := b.Agent("n15")
+	for name, refused := range map[string]struct {
+		id    string
+		use   api.AddRequest
+		class error
+	}{
+		"where nobody answers":     {"n15", api.AddRequest{Address: "127.0.0.1:1"}, api.ErrUnavailable},
+		"an agent of another node": {"n16", api.AddRequest{Address: address}, api.ErrConflict},
+		"a member":                 {"n1", api.AddRequest{Address: address}, api.ErrConflict},
+		"a spare to be filled":     {"n15", api.AddRequest{Address: address, Spare: true, Use: api.UseBalance}, api.ErrBadRequest},
+	} {
+		if _, err := b.Gateway.AddNode(t.Context(), refused.id, refused.use); !errors.Is(err, refused.class) {
+			t.Errorf("%s: %v, want %v", name, err, refused.class)
+		}
+	}
+	request := api.AddRequest{Address: address, Domain: "rack-7", Use: api.UseBalance, DryRun: true}
+	if added, err := b.Gateway.AddNode(t.Context(), "n15", request); err != nil || added.Node != nil || added.Balance != nil {
+		t.Fatalf("a dry run added %+v, %v", added, err)
+	}
+	request.DryRun = false
+	added, err := b.Gateway.AddNode(t.Context(), "n15", request)
+	if err != nil || added.Node == nil || added.Node.Domain != "rack-7" || added.Balance == nil || added.Balance.Number != 1 {
+		t.Fatalf("added is %+v, %v", added, err)
+	}
+	if _, err := b.Gateway.AddNode(t.Context(), "n15", request); !errors.Is(err, api.ErrConflict) {
+		t.Errorf("added twice: %v", err)
+	}
+	status, err := b.Gateway.StatusBrief(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if at := slices.IndexFunc(status.Nodes, func(n api.NodeStatus) bool { return n.ID == "n15" }); len(status.Nodes) != Nodes+1 || at < 0 ||
+		status.Nodes[at].Address != address || status.Nodes[at].State != "up" {
+		t.Errorf("the nodes are %+v", status.Nodes)
+	}
+	rate := int64(1 << 20)
+	if balance, err := b.Gateway.StartBalance(t.Context(), api.BalanceRequest{BytesPerSecond: &rate}); err != nil || balance.Number < 1 ||
+		!balance.IsUnderWay() || balance.BytesPerSecond != rate {
+		t.Errorf("the balance is %+v, %v", balance, err)
 	}
 }
 
