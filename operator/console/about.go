@@ -10,6 +10,7 @@ import (
 	"github.com/restripe/restripe/agent/access"
 	consolev1 "github.com/restripe/restripe/operator/api/console/v1"
 	"github.com/restripe/restripe/operator/api/v1alpha1"
+	"github.com/restripe/restripe/operator/console/contract"
 	"github.com/restripe/restripe/operator/gateways"
 	"github.com/restripe/restripe/operator/price"
 )
@@ -51,7 +52,7 @@ func resourcesOf(verb access.Verb) (resources []access.Resource) {
 // GetAbout says what serves, and with which settings.
 func (s *Server) GetAbout(context.Context, *consolev1.GetAboutRequest) (*consolev1.About, error) {
 	about := &consolev1.About{
-		Version: s.options.Version, Started: stamp(s.began), ApiServer: s.options.RESTConfig.Host, Authentication: string(s.authority.Method()),
+		Version: s.options.Version, Started: contract.Time(s.began), ApiServer: s.options.RESTConfig.Host, Authentication: string(s.authority.Method()),
 		Prices:      pricesView(nil),
 		LookSeconds: s.options.Intervals.Look.Seconds(), SampleSeconds: s.options.Intervals.Sample.Seconds(),
 		HistorySamples: int64(s.history.Limit()), AuditDirectory: s.options.AuditDirectory, Sources: s.freshness(""),
@@ -121,7 +122,7 @@ func conditionViews(conditions []metav1.Condition) []*consolev1.Condition {
 	var views []*consolev1.Condition
 	for i := range conditions {
 		c := &conditions[i]
-		views = append(views, &consolev1.Condition{Type: c.Type, Status: string(c.Status), Reason: c.Reason, Message: c.Message, Since: stamp(c.LastTransitionTime.Time)})
+		views = append(views, &consolev1.Condition{Type: c.Type, Status: string(c.Status), Reason: c.Reason, Message: c.Message, Since: contract.Time(c.LastTransitionTime.Time)})
 	}
 	return views
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/restripe/restripe/agent/audit"
 	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/gateway/client"
+	"github.com/restripe/restripe/operator/gateways"
 )
 
 // actPatience bounds a change. It goes on when its caller leaves: what has begun is to have an end.
@@ -71,6 +72,21 @@ func (s *auditing) act(ctx context.Context, what subject, do func(ctx context.Co
 		}
 	}
 	return err
+}
+
+// changeAt asks the gateways of a backend how something is, changes it and records both. It returns how it is then.
+func changeAt[T any](
+	ctx context.Context, s *auditing, seen *seenBackend, kind string, ask, change func(*client.Client, context.Context) (T, error),
+) (after T, err error) {
+	before, err := gateways.Ask(ctx, seen.pool, quickPatience, func(ctx context.Context, c *client.Client) (T, error) { return ask(c, ctx) })
+	if err != nil {
+		return after, refusalOf(err)
+	}
+	err = s.act(ctx, subject{object: kind + "/" + seen.name, before: before}, func(ctx context.Context) (any, error) {
+		after, err = gateways.Ask(ctx, seen.pool, changePatience, func(ctx context.Context, c *client.Client) (T, error) { return change(c, ctx) })
+		return after, err
+	})
+	return after, err
 }
 
 func jsonOf(value any) (json.RawMessage, error) {

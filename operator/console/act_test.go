@@ -27,7 +27,8 @@ func TestNothingChangesUnrecorded(t *testing.T) {
 		s.create(&v1alpha1.Transition{Spec: v1alpha1.TransitionSpec{BackendRef: "real", Class: "default", From: "rep(3)", To: "rs(4,2)", NeedsApproval: true}}, name)
 	}
 	s.seen()
-	s.put("a/", 1, 100<<10)
+	s.put("a/", 30, 100<<10) // so that there is something to move to another node
+	fresh, address, slow := &consolev1.NodeName{Backend: "real", Name: "fresh"}, s.cluster.StartAgent("fresh"), int64(1)
 	ctx, c := t.Context(), s.client
 	node := &consolev1.NodeName{Backend: "real", Name: "n2"}
 	document := &consolev1.Document{Text: "apiVersion: restripe.io/v1alpha1\nkind: RedundancyScheme\nmetadata: {name: fresh}\nspec: {replicas: 2}\n"}
@@ -76,6 +77,15 @@ func TestNothingChangesUnrecorded(t *testing.T) {
 		{consolev1connect.ConsoleResumeCompactionProcedure, func() error {
 			return last(c.ResumeCompaction(ctx, &consolev1.ResumeCompactionRequest{}))
 		}},
+		{consolev1connect.ConsoleAddNodeProcedure, func() error {
+			return last(c.AddNode(ctx, &consolev1.AddNodeRequest{Node: fresh, Address: address}))
+		}},
+		{consolev1connect.ConsoleStartBalanceProcedure, func() error {
+			return last(c.StartBalance(ctx, &consolev1.StartBalanceRequest{Backend: "real", BytesPerSecond: &slow}))
+		}},
+		{consolev1connect.ConsolePauseBalanceProcedure, func() error { return last(c.PauseBalance(ctx, &consolev1.PauseBalanceRequest{})) }},
+		{consolev1connect.ConsoleResumeBalanceProcedure, func() error { return last(c.ResumeBalance(ctx, &consolev1.ResumeBalanceRequest{})) }},
+		{consolev1connect.ConsoleCancelBalanceProcedure, func() error { return last(c.CancelBalance(ctx, &consolev1.CancelBalanceRequest{})) }},
 		{consolev1connect.ConsoleDeletePolicyProcedure, func() error {
 			return last(c.DeletePolicy(ctx, &consolev1.DeletePolicyRequest{Name: "there", Confirm: "there"}))
 		}},

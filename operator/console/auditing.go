@@ -9,6 +9,7 @@ import (
 
 	"github.com/restripe/restripe/agent/audit"
 	consolev1 "github.com/restripe/restripe/operator/api/console/v1"
+	"github.com/restripe/restripe/operator/console/contract"
 )
 
 // How many actions a page of the audit log has.
@@ -32,7 +33,7 @@ func (s *auditing) ListAudit(_ context.Context, request *consolev1.ListAuditRequ
 	for i := range actions {
 		a := &actions[i]
 		list.Actions = append(list.Actions, &consolev1.AuditAction{
-			Sequence: a.Sequence, Begun: stamp(a.Begun), Ended: stamp(a.Ended), User: a.User, Method: a.Method, From: a.From, Verb: a.Verb, Action: a.Action, Object: a.Object,
+			Sequence: a.Sequence, Begun: contract.Time(a.Begun), Ended: contract.Time(a.Ended), User: a.User, Method: a.Method, From: a.From, Verb: a.Verb, Action: a.Action, Object: a.Object,
 			Before: string(a.Before), After: string(a.After), PlanHash: a.PlanHash, Result: string(a.Result), Error: a.Error,
 		})
 	}

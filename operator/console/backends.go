@@ -29,6 +29,7 @@ type seenBackend struct {
 	findings gateways.Reading[[]api.ScrubFinding]
 
 	compaction gateways.Reading[*api.Compaction] // nil: of a release that has none
+	balance    gateways.Reading[*api.Balance]    // as compaction
 }
 
 // quickPatience bounds one question to one gateway that is quickly answered.
@@ -179,6 +180,7 @@ func (s *seenBackends) ask(ctx context.Context, b *seenBackend, slow bool) {
 	asking.Go(func() { b.observer.Refresh(ctx, slow) })
 	observe(ctx, &asking, s, b, &b.nodes, (*client.Client).Nodes)
 	observe(ctx, &asking, s, b, &b.repair, (*client.Client).RepairStatus)
+	observe(ctx, &asking, s, b, &b.balance, balanceOf)
 	if slow {
 		observe(ctx, &asking, s, b, &b.scrub, (*client.Client).Scrub)
 		observe(ctx, &asking, s, b, &b.findings, (*client.Client).ScrubFindings)

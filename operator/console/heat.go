@@ -15,6 +15,7 @@ import (
 	"github.com/restripe/restripe/agent/gateway/api"
 	consolev1 "github.com/restripe/restripe/operator/api/console/v1"
 	"github.com/restripe/restripe/operator/api/v1alpha1"
+	"github.com/restripe/restripe/operator/console/contract"
 	"github.com/restripe/restripe/operator/console/history"
 	"github.com/restripe/restripe/operator/price"
 )
@@ -60,7 +61,7 @@ func (s *heats) heat(backend, class string) *consolev1.HeatReport {
 
 func classHeatView(backend string, report *api.HeatReport, class *api.ClassHeat, policy *v1alpha1.RedundancyPolicy, now time.Time) *consolev1.ClassHeat {
 	view := &consolev1.ClassHeat{
-		Backend: backend, Class: class.Class, At: stamp(report.At), Complete: report.Complete, HalfLife: class.HalfLife, Dwell: class.Dwell,
+		Backend: backend, Class: class.Class, At: contract.Time(report.At), Complete: report.Complete, HalfLife: class.HalfLife, Dwell: class.Dwell,
 	}
 	if policy != nil {
 		view.Policy, view.Rules, view.Pin = policy.Name, ruleViews(policy), pinView(policy, now)
@@ -105,7 +106,7 @@ func choiceView(status *v1alpha1.TemperatureStatus) *consolev1.TemperatureChoice
 	}
 	regret := price.RegretOf(status)
 	view := &consolev1.TemperatureChoice{
-		Leader: status.Leader, Since: stamp(status.Since.Time), Reason: status.Reason, CountedSince: stamp(status.CountedSince.Time),
+		Leader: status.Leader, Since: contract.Time(status.Since.Time), Reason: status.Reason, CountedSince: contract.Time(status.CountedSince.Time),
 		Days: regret.Days, Paid: regret.Paid, SavedPerMonth: regret.SavedPerMonth, ByRules: regret.Rules,
 		LookedAt: stampOf(status.LookedAt),
 	}
@@ -215,7 +216,7 @@ const (
 
 // GetHistory returns the heat and the sizes of classes over time.
 func (s *heats) GetHistory(_ context.Context, request *consolev1.GetHistoryRequest) (*consolev1.History, error) {
-	answer := &consolev1.History{Oldest: stamp(s.history.Oldest())}
+	answer := &consolev1.History{Oldest: contract.Time(s.history.Oldest())}
 	if err := s.history.Problem(); err != nil {
 		answer.Error = oneLine(err)
 	}
@@ -305,7 +306,7 @@ func addedUp(classes []*consolev1.ClassHistory, most int) (sums []*consolev1.His
 func sampleView(one *history.Sample, prices *consolev1.Prices) *consolev1.HistorySample {
 	table := price.Table{StorageGiBMonth: prices.StorageGibMonth}
 	view := &consolev1.HistorySample{
-		At: stamp(one.At), Bytes: one.Bytes, StoredBytes: one.Stored, SavedBytes: one.Saved,
+		At: contract.Time(one.At), Bytes: one.Bytes, StoredBytes: one.Stored, SavedBytes: one.Saved,
 		Cost: table.Storage(one.Stored), HottestCost: table.Storage(one.Stored + one.Saved),
 	}
 	for _, rung := range one.Rungs {

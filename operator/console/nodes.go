@@ -2,19 +2,17 @@ package console
 
 import (
 	"context"
-	"math"
 	"slices"
 	"time"
 
 	"connectrpc.com/connect"
-	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/gateway/client"
 	consolev1 "github.com/restripe/restripe/operator/api/console/v1"
+	"github.com/restripe/restripe/operator/console/contract"
 	"github.com/restripe/restripe/operator/gateways"
-	"github.com/restripe/restripe/operator/words"
 )
 
 // nodes shows the nodes of backends and steers them.
@@ -70,8 +68,8 @@ func (s *nodes) nodeViews(seen *seenBackend) (views []*consolev1.Node) {
 		return nil
 	}
 	for i := range list.Nodes {
-		view := nodeView(seen.name, &list.Nodes[i])
-		view.GivenUpAt = givenUpAt(&list.Nodes[i], list.Patience)
+		view := contract.Node(seen.name, &list.Nodes[i])
+		view.GivenUpAt = contract.GivenUpAt(&list.Nodes[i], list.Patience)
 		views = append(views, view)
 	}
 	if backend, found := s.world.backends.get(seen.name); found {
@@ -82,47 +80,6 @@ func (s *nodes) nodeViews(seen *seenBackend) (views []*consolev1.Node) {
 		}
 	}
 	return views
-}
-
-func nodeView(backend string, n *api.NodeInfo) *consolev1.Node {
-	view := &consolev1.Node{
-		Backend: backend, Name: string(n.ID), Address: n.Address, FailureDomain: n.Domain, State: n.State, Declared: n.Declared, Spare: n.Spare,
-		Release: n.Release, StoreKind: n.StoreKind, Durable: n.Durable, UsedBytes: n.UsedBytes, CapacityBytes: n.CapacityBytes, Slots: n.Slots, Warnings: n.Warnings,
-		Fenced: n.Fenced, OutBy: n.OutBy, Replaces: string(n.Replaces), Volume: n.Volume,
-		Rates: &consolev1.NodeRates{Read: twoDigits(n.Rates.Read), Sent: twoDigits(n.Rates.Sent), Written: twoDigits(n.Rates.Written)},
-	}
-	switch {
-	case bySilence(n):
-		view.Since = stamp(*n.Silent)
-	case n.Since != nil:
-		view.Since = stamp(*n.Since)
-	}
-	if d := n.Drain; d != nil {
-		view.Drain = &consolev1.Drain{SlotsTotal: d.SlotsTotal, SlotsLeft: d.SlotsLeft, BytesPerSecond: d.BytesPerSecond, Paused: d.Paused, EtaSeconds: knownSeconds(d.ETASeconds)}
-	}
-	return view
-}
-
-// bySilence reports whether a node is in its state because it does not answer, and not because somebody said so.
-func bySilence(n *api.NodeInfo) bool {
-	return n.Silent != nil && (n.State == "suspect" || n.State == "down" && n.Declared != "down")
-}
-
-// givenUpAt is when a node is given up if it stays silent; nil where it is not silent, or is waited for for ever.
-func givenUpAt(n *api.NodeInfo, patience api.Patience) *timestamppb.Timestamp {
-	if !bySilence(n) || patience.OutAfterSeconds < 0 {
-		return nil
-	}
-	return stamp(n.Silent.Add(words.Seconds(patience.OutAfterSeconds)))
-}
-
-// twoDigits rounds a rate, so that watches are not told of every byte.
-func twoDigits(rate float64) int64 {
-	unit := int64(1)
-	for ; rate >= 100; rate /= 10 {
-		unit *= 10
-	}
-	return int64(math.Round(rate)) * unit
 }
 
 // changePatience bounds one try of a change at one gateway.
@@ -151,7 +108,7 @@ func (s *nodes) changeNode(ctx context.Context, name *consolev1.NodeName, said s
 	seen.wanted.Notify()
 	change := &consolev1.NodeChange{Said: name.Name + " " + said}
 	if after.ID != "" {
-		change.Node = nodeView(seen.name, &after)
+		change.Node = contract.Node(seen.name, &after)
 	}
 	return change, nil
 }
@@ -235,33 +192,12 @@ func (s *nodes) GetScrubs(_ context.Context, request *consolev1.GetScrubsRequest
 		found, _, alsoFresh := seen.findings.Get()
 		report.Sources = append(report.Sources, sourceView("backend "+seen.name, fresh.Worse(alsoFresh)))
 		if known {
-			report.Scrubs = append(report.Scrubs, scrubView(seen.name, &scrub))
+			report.Scrubs = append(report.Scrubs, contract.Scrub(seen.name, &scrub))
 		}
 		for i := range found {
-			report.Findings = append(report.Findings, findingView(seen.name, &found[i]))
+			report.Findings = append(report.Findings, contract.Finding(seen.name, &found[i]))
 		}
 	}
 	slices.SortStableFunc(report.Findings, func(a, b *consolev1.ScrubFinding) int { return b.Found.AsTime().Compare(a.Found.AsTime()) })
 	return report, nil
-}
-
-func scrubView(backend string, scrub *api.Scrub) *consolev1.Scrub {
-	view := &consolev1.Scrub{
-		Backend: backend, State: string(scrub.State), Depth: string(scrub.Depth), Cycle: scrub.Cycle, GroupsTotal: scrub.GroupsTotal, GroupsDone: scrub.GroupsDone,
-		BytesTotal: scrub.BytesTotal, BytesDone: scrub.BytesDone, Findings: scrub.Findings, Repaired: scrub.Repaired, Error: scrub.Error, Started: stamp(scrub.Started),
-	}
-	if scrub.Finished != nil {
-		view.Finished = stamp(*scrub.Finished)
-	}
-	if scrub.State == api.ScrubRunning {
-		view.EtaSeconds = knownSeconds(scrub.ETASeconds)
-	}
-	return view
-}
-
-func findingView(backend string, f *api.ScrubFinding) *consolev1.ScrubFinding {
-	return &consolev1.ScrubFinding{
-		Backend: backend, Found: stamp(f.Found), Kind: f.Kind, Group: f.Group.String(), Slot: int32(f.Slot), Node: string(f.Node), Text: f.Text,
-		Objects: f.Objects, MoreObjects: int32(f.More), Repaired: f.Repaired, Outcome: f.Outcome,
-	}
 }

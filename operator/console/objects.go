@@ -9,6 +9,7 @@ import (
 	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/gateway/client"
 	consolev1 "github.com/restripe/restripe/operator/api/console/v1"
+	"github.com/restripe/restripe/operator/console/contract"
 	"github.com/restripe/restripe/operator/gateways"
 )
 
@@ -60,7 +61,7 @@ func objectView(backend string, o *api.Object) (*consolev1.Object, error) {
 	}
 	view := &consolev1.Object{
 		Backend: backend, Key: o.Key, KeyBytes: []byte(key), Class: o.Class, Scheme: o.Scheme, Size: o.Size, Revision: o.Revision.String(),
-		Modified: stamp(o.Modified), Expires: stamp(o.Expires), Metadata: map[string]string{},
+		Modified: contract.Time(o.Modified), Expires: contract.Time(o.Expires), Metadata: map[string]string{},
 	}
 	for _, revision := range o.Earlier {
 		view.Earlier = append(view.Earlier, revision.String())

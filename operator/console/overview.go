@@ -16,6 +16,7 @@ import (
 	"github.com/restripe/restripe/agent/stripe"
 	consolev1 "github.com/restripe/restripe/operator/api/console/v1"
 	"github.com/restripe/restripe/operator/api/v1alpha1"
+	"github.com/restripe/restripe/operator/console/contract"
 	"github.com/restripe/restripe/operator/price"
 	"github.com/restripe/restripe/operator/words"
 )
@@ -78,7 +79,7 @@ func largest(classes []*consolev1.ClassOverview) []*consolev1.ClassOverview {
 }
 
 func (s *overviews) overview() *consolev1.Overview {
-	o := &consolev1.Overview{At: stamp(s.now()), Nodes: &consolev1.NodeCounts{ByState: map[string]int32{}}, Sources: s.freshness("")}
+	o := &consolev1.Overview{At: contract.Time(s.now()), Nodes: &consolev1.NodeCounts{ByState: map[string]int32{}}, Sources: s.freshness("")}
 	policies := s.world.policiesByClass()
 	var classes []*consolev1.ClassOverview
 	safety := safetyTally{canLose: math.MaxInt32}
@@ -180,9 +181,9 @@ func (t *safetyTally) tell(o *consolev1.Overview) {
 		o.SafetyLine = fmt.Sprintf(
 			"Unknown since %s: no gateway of %s answers; last: %s", t.silentSince.UTC().Format("15:04:05 UTC"), strings.Join(t.silent, ", "), lowered(o.SafetyLine),
 		)
-		o.Safety, o.LastSafety, o.UnknownSince = consolev1.Safety_SAFETY_UNSPECIFIED, o.Safety, stamp(t.silentSince)
+		o.Safety, o.LastSafety, o.UnknownSince = consolev1.Safety_SAFETY_UNSPECIFIED, o.Safety, contract.Time(t.silentSince)
 	}
-	o.SafetyAt = stamp(t.at)
+	o.SafetyAt = contract.Time(t.at)
 	if len(t.unseen) > 0 && t.seen > 0 {
 		o.SafetyLine += " Nothing is known of " + strings.Join(t.unseen, ", ") + "."
 	}
@@ -400,18 +401,10 @@ func repairView(r *api.RepairStatus) *consolev1.RepairProgress {
 		view.BytesTotal, view.BytesDone = p.BytesTotal, p.BytesDone
 		view.GroupsTotal, view.GroupsDone, view.Problem = int64(p.GroupsTotal), int64(p.GroupsChecked), p.Problem
 		if r.State == api.RepairRunning {
-			view.EtaSeconds = knownSeconds(p.ETASeconds)
+			view.EtaSeconds = contract.Seconds(p.ETASeconds)
 		}
 	}
 	return view
-}
-
-// knownSeconds is a duration that the gateways write as -1 where it is not known.
-func knownSeconds(seconds float64) *float64 {
-	if seconds < 0 {
-		return nil
-	}
-	return proto.Float64(seconds)
 }
 
 // tellMoving adds the transitions that have not ended, in words too.

@@ -13,6 +13,7 @@ import (
 	"github.com/restripe/restripe/agent/stripe"
 	consolev1 "github.com/restripe/restripe/operator/api/console/v1"
 	"github.com/restripe/restripe/operator/api/v1alpha1"
+	"github.com/restripe/restripe/operator/console/contract"
 	"github.com/restripe/restripe/operator/decide"
 )
 
@@ -27,7 +28,7 @@ func pinView(p *v1alpha1.RedundancyPolicy, now time.Time) *consolev1.Pin {
 		scheme = p.Status.Ladder[i] // the code of a scheme that has a name, as rungs have it
 	}
 	return &consolev1.Pin{
-		Scheme: scheme, Until: stamp(pin.Until.Time), Reason: pin.Reason, By: pin.By, Ended: !now.Before(pin.Until.Time),
+		Scheme: scheme, Until: contract.Time(pin.Until.Time), Reason: pin.Reason, By: pin.By, Ended: !now.Before(pin.Until.Time),
 	}
 }
 

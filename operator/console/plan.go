@@ -16,6 +16,7 @@ import (
 	"github.com/restripe/restripe/agent/stripe"
 	consolev1 "github.com/restripe/restripe/operator/api/console/v1"
 	"github.com/restripe/restripe/operator/api/v1alpha1"
+	"github.com/restripe/restripe/operator/console/contract"
 	"github.com/restripe/restripe/operator/console/drawing"
 	"github.com/restripe/restripe/operator/controller"
 	"github.com/restripe/restripe/operator/decide"
@@ -134,7 +135,7 @@ func (s *plans) tellPlan(plan *consolev1.PolicyPlan, f *controller.Forecast) {
 	if f.Unknown != nil {
 		plan.Unknown = f.Unknown.Message
 	}
-	plan.HeatAt, plan.Ending = stamp(f.HeatAt), f.Ending
+	plan.HeatAt, plan.Ending = contract.Time(f.HeatAt), f.Ending
 	plan.Total = &consolev1.Traffic{}
 	if f.Declaration != nil {
 		for _, scheme := range f.Declaration.Class.Ladder {

@@ -10,6 +10,7 @@ import (
 
 	consolev1 "github.com/restripe/restripe/operator/api/console/v1"
 	"github.com/restripe/restripe/operator/api/v1alpha1"
+	"github.com/restripe/restripe/operator/console/contract"
 	"github.com/restripe/restripe/operator/decide"
 )
 
@@ -75,7 +76,7 @@ func policyView(p *v1alpha1.RedundancyPolicy, now time.Time) *consolev1.Policy {
 	view := &consolev1.Policy{
 		Name: p.Name, Backend: p.Spec.BackendRef, Class: decide.ClassName(p), Prefixes: p.Spec.Selector.Prefixes, Ladder: p.Status.Ladder,
 		StopPolicy: string(p.Spec.StopPolicy), Approval: string(v1alpha1.ApprovalAuto), ActiveTransitions: p.Status.ActiveTransitions,
-		Stored: p.Status.Summary.Stored, Conditions: conditionViews(p.Status.Conditions), Created: stamp(p.CreationTimestamp.Time),
+		Stored: p.Status.Summary.Stored, Conditions: conditionViews(p.Status.Conditions), Created: contract.Time(p.CreationTimestamp.Time),
 		Generation: p.Generation, Deleting: p.DeletionTimestamp != nil, Rules: ruleViews(p), Pin: pinView(p, now), Prices: pricesView(p),
 	}
 	if view.StopPolicy == "" {
@@ -96,7 +97,7 @@ func policyView(p *v1alpha1.RedundancyPolicy, now time.Time) *consolev1.Policy {
 		view.SavedBytes, view.SavedPerMonth, view.Spent = saved.SavedBytes, amountOf(saved.PerMonth), amountOf(saved.Spent)
 	}
 	if p.Status.NextWindow != nil {
-		view.NextWindow = stamp(p.Status.NextWindow.Time)
+		view.NextWindow = contract.Time(p.Status.NextWindow.Time)
 	}
 	if t := p.Spec.Temperature; t != nil && t.HysteresisPercent != nil {
 		view.HysteresisPercent = *t.HysteresisPercent

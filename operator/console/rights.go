@@ -37,6 +37,7 @@ var rules = map[string]rule{
 	consolev1connect.ConsoleWatchNodesProcedure:       see(access.Backends),
 	consolev1connect.ConsoleGetScrubsProcedure:        see(access.Backends),
 	consolev1connect.ConsoleGetCompactionsProcedure:   see(access.Backends),
+	consolev1connect.ConsoleGetBalancesProcedure:      see(access.Backends),
 	consolev1connect.ConsoleSearchObjectsProcedure:    see(access.Backends),
 	consolev1connect.ConsoleGetObjectLayoutProcedure:  see(access.Backends),
 	consolev1connect.ConsoleListAuditProcedure:        {right: auditRight},
@@ -49,6 +50,8 @@ var rules = map[string]rule{
 	consolev1connect.ConsoleGetPictureProcedure:   work(access.Policies),
 	consolev1connect.ConsolePlanRollbackProcedure: work(access.Policies),
 	consolev1connect.ConsoleWhatIfProcedure:       work(access.Policies),
+	consolev1connect.ConsolePlanAddNodeProcedure:  work(access.Backends),
+	consolev1connect.ConsolePlanBalanceProcedure:  work(access.Backends),
 
 	consolev1connect.ConsoleApplyPolicyProcedure:  change(access.Apply, access.Policies),
 	consolev1connect.ConsoleDeletePolicyProcedure: change(access.Apply, access.Policies),
@@ -63,6 +66,11 @@ var rules = map[string]rule{
 	consolev1connect.ConsoleRemoveNodeProcedure:   change(access.Apply, access.Backends),
 	consolev1connect.ConsolePlaceNodeProcedure:    change(access.Apply, access.Backends),
 
+	consolev1connect.ConsoleAddNodeProcedure:          change(access.Apply, access.Backends),
+	consolev1connect.ConsoleStartBalanceProcedure:     change(access.Apply, access.Backends),
+	consolev1connect.ConsolePauseBalanceProcedure:     change(access.Pause, access.Backends),
+	consolev1connect.ConsoleResumeBalanceProcedure:    change(access.Pause, access.Backends),
+	consolev1connect.ConsoleCancelBalanceProcedure:    change(access.Pause, access.Backends), // it does no more than stop, as a pause does
 	consolev1connect.ConsoleStartCompactionProcedure:  change(access.Apply, access.Backends),
 	consolev1connect.ConsolePauseCompactionProcedure:  change(access.Pause, access.Backends),
 	consolev1connect.ConsoleResumeCompactionProcedure: change(access.Pause, access.Backends),

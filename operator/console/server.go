@@ -76,6 +76,7 @@ type Server struct {
 	*heats
 	*nodes
 	*compactions
+	*balances
 	*objects
 	*overviews
 	*transitions
@@ -158,6 +159,7 @@ func (s *Server) assemble(c client.WithWatch) {
 	s.plans = &plans{s.sources, s.texts, s.heats}
 	s.nodes = &nodes{s.sources, s.auditing, s.watching}
 	s.compactions = &compactions{s.sources, s.auditing}
+	s.balances = &balances{s.sources, s.auditing}
 	s.objects = &objects{s.sources, s.auditing}
 	s.transitions = &transitions{sources: s.sources, auditing: s.auditing, watching: s.watching, compiler: o.Compiler}
 	s.overviews = &overviews{s.sources, s.watching, s.nodes, s.transitions}

@@ -10,6 +10,7 @@ import (
 	"github.com/restripe/restripe/agent/gateway/api"
 	consolev1 "github.com/restripe/restripe/operator/api/console/v1"
 	"github.com/restripe/restripe/operator/api/v1alpha1"
+	"github.com/restripe/restripe/operator/console/contract"
 	"github.com/restripe/restripe/operator/gateways"
 )
 
@@ -50,7 +51,7 @@ func TestAnOverviewHasTheLargestClasses(t *testing.T) {
 func TestClassesAreAddedUp(t *testing.T) {
 	began := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
 	sample := func(minute int, bytes int64) *consolev1.HistorySample {
-		return &consolev1.HistorySample{At: stamp(began.Add(time.Duration(minute) * time.Minute)), Bytes: bytes, StoredBytes: 2 * bytes, SavedBytes: bytes, Cost: float64(bytes), HottestCost: 1.5 * float64(bytes)}
+		return &consolev1.HistorySample{At: contract.Time(began.Add(time.Duration(minute) * time.Minute)), Bytes: bytes, StoredBytes: 2 * bytes, SavedBytes: bytes, Cost: float64(bytes), HottestCost: 1.5 * float64(bytes)}
 	}
 	classes := []*consolev1.ClassHistory{{Samples: []*consolev1.HistorySample{sample(0, 1), sample(10, 5)}}, {Samples: []*consolev1.HistorySample{sample(5, 10), sample(15, 20)}}}
 	var got []string

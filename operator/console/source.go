@@ -9,24 +9,17 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	consolev1 "github.com/restripe/restripe/operator/api/console/v1"
+	"github.com/restripe/restripe/operator/console/contract"
 	"github.com/restripe/restripe/operator/gateways"
 )
 
 // sourceView is the freshness of a source as the faces see it.
 func sourceView(name string, fresh gateways.Freshness) *consolev1.Source {
-	v := &consolev1.Source{Name: name, Answered: stamp(fresh.Answered)}
+	v := &consolev1.Source{Name: name, Answered: contract.Time(fresh.Answered)}
 	if fresh.Err != nil {
-		v.StaleSince, v.Error = stamp(fresh.Since), oneLine(fresh.Err)
+		v.StaleSince, v.Error = contract.Time(fresh.Since), oneLine(fresh.Err)
 	}
 	return v
-}
-
-// stamp is a time as the contract has it; the zero time is absent.
-func stamp(t time.Time) *timestamppb.Timestamp {
-	if t.IsZero() {
-		return nil
-	}
-	return timestamppb.New(t)
 }
 
 // timeOf is a time of the contract; absent is the zero time.

@@ -15,6 +15,7 @@ import (
 	gatewayclient "github.com/restripe/restripe/agent/gateway/client"
 	consolev1 "github.com/restripe/restripe/operator/api/console/v1"
 	"github.com/restripe/restripe/operator/api/v1alpha1"
+	"github.com/restripe/restripe/operator/console/contract"
 	"github.com/restripe/restripe/operator/controller"
 	"github.com/restripe/restripe/operator/decide"
 	"github.com/restripe/restripe/operator/gateways"
@@ -25,7 +26,7 @@ func stampOf(t *metav1.Time) *timestamppb.Timestamp {
 	if t == nil {
 		return nil
 	}
-	return stamp(t.Time)
+	return contract.Time(t.Time)
 }
 
 // steering is a change of a transition. declared changes the spec of an object; hand steers one that was started at a

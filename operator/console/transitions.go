@@ -17,6 +17,7 @@ import (
 	"github.com/restripe/restripe/agent/stripe"
 	consolev1 "github.com/restripe/restripe/operator/api/console/v1"
 	"github.com/restripe/restripe/operator/api/v1alpha1"
+	"github.com/restripe/restripe/operator/console/contract"
 	"github.com/restripe/restripe/operator/words"
 )
 
@@ -156,7 +157,7 @@ func transitionView(t *v1alpha1.Transition, job *api.Transition) *consolev1.Tran
 		From: cmp.Or(t.Status.From, string(t.Spec.From)), To: cmp.Or(t.Status.To, string(t.Spec.To)), Heat: heatText(t.Spec.Heat),
 		Reason: t.Spec.Reason, State: cmp.Or(t.Status.Summary.State, "Waiting"), StateWhy: stateWhy(t),
 		NeedsApproval: t.Spec.NeedsApproval, Approved: t.Spec.Approved, RollbackOf: t.Spec.RollbackOf, PlanHash: t.Status.PlanHash,
-		Created: stamp(t.CreationTimestamp.Time), Started: stampOf(t.Status.StartTime), Ended: stampOf(t.Status.CompletionTime),
+		Created: contract.Time(t.CreationTimestamp.Time), Started: stampOf(t.Status.StartTime), Ended: stampOf(t.Status.CompletionTime),
 		Retries: t.Status.Retries, Deleting: t.DeletionTimestamp != nil,
 	}
 	if t.Spec.BytesPerSecond != nil {
@@ -220,17 +221,17 @@ func handView(backend string, job *api.Transition) *consolev1.Transition {
 	view := &consolev1.Transition{
 		Name: handName(backend, job.ID), Backend: backend, Class: job.Selector.Class, From: job.From, To: job.To, Reason: "started by hand at a gateway",
 		State: cmp.Or(handStates[job.State], string(job.State)), StateWhy: job.Error, ByHand: true, BytesPerSecondLimit: job.BytesPerSecond,
-		Created: stamp(job.Started), Started: stamp(job.Started), Progress: &consolev1.Progress{},
+		Created: contract.Time(job.Started), Started: contract.Time(job.Started), Progress: &consolev1.Progress{},
 	}
 	if key, err := api.DecodeKey(job.Selector.Key64); err == nil && key != "" {
 		view.Heat = "the object " + key
 	}
 	if job.Finished != nil {
-		view.Ended = stamp(*job.Finished)
+		view.Ended = contract.Time(*job.Finished)
 	}
 	tellJob(view.Progress, job)
 	if !job.State.Final() {
-		view.Progress.EtaSeconds = knownSeconds(job.ETASeconds)
+		view.Progress.EtaSeconds = contract.Seconds(job.ETASeconds)
 	}
 	if job.ElapsedSeconds > 0 {
 		view.Progress.BytesPerSecond = int64(float64(job.BytesDone) / job.ElapsedSeconds)

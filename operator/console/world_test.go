@@ -48,6 +48,7 @@ func TestMain(m *testing.M) {
 type stage struct {
 	t        *testing.T
 	api      *apiserver.Server
+	cluster  *operatortest.Cluster
 	gateway  *gateway.Gateway
 	front    *httptest.Server // of the gateway
 	console  *Server
@@ -62,7 +63,7 @@ func newStage(t *testing.T, change ...func(*Options)) *stage {
 	t.Helper()
 	s := &stage{t: t, audit: filepath.Join(t.TempDir(), "audit")}
 	cluster := operatortest.Start(t, stageNodes)
-	s.gateway, s.front = cluster.Gateway, cluster.Front
+	s.cluster, s.gateway, s.front = cluster, cluster.Gateway, cluster.Front
 	var err error
 	s.api = operatortest.APIServer(t)
 	if s.declared, err = newClient(s.api.RESTConfig()); err != nil {

@@ -52,6 +52,7 @@ const answers: Answers = {
   watchTransitions: (_, context) => said(context.signal, { whole: true, transitions: [{ ...transition, needsApproval: true, state: "Unapproved" }] }),
   watchHeat: (_, context) => said(context.signal, { classes: [{ backend: "local", class: "media", policy: "media", at: morning, complete: true, halfLife: "24h0m0s", dwell: "6h0m0s", rungs: policy.rungs, rules: policy.rules }] }),
   getScrubs: () => ({ scrubs: [{ backend: "local", state: "done", groupsTotal: 10n, groupsDone: 10n, findings: 1n, repaired: 1n, finished: morning }], findings: [{ backend: "local", found: morning, kind: "corrupt", group: "g1", node: "n2", text: "a block differs", repaired: true, outcome: "rebuilt" }] }),
+  getBalances: () => ({ balances: [{ backend: "local", state: "done", number: 2n, bytesPerSecond: 32n << 20n, bytesTotal: 3n << 20n, bytesMoved: 3n << 20n, slotsMoved: 5n, planned: true, note: "node n2 holds less than its share", finished: morning }] }),
   getCompactions: () => ({
     compactions: [
       { backend: "local", state: "idle", pass: 7n, groupsTotal: 3n, groupsDone: 3n, objectsMoved: 48n, bytesTotal: 10n, bytesDone: 10n, bytesFreed: 2n << 20n, failed: 1n, error: "too few nodes answer", finished: morning, looked: morning, classes: [{ class: "media", groups: 12n, bytes: 115n << 20n, deadBytes: 15n << 20n, deadAtMostPercent: 15 }] },

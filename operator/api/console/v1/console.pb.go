@@ -23,7 +23,7 @@ var File_console_v1_console_proto protoreflect.FileDescriptor
 
 const file_console_v1_console_proto_rawDesc = "" +
 	"\n" +
-	"\x18console/v1/console.proto\x12\x13restripe.console.v1\x1a\x16console/v1/about.proto\x1a\x16console/v1/audit.proto\x1a\x1bconsole/v1/compaction.proto\x1a\x15console/v1/heat.proto\x1a\x16console/v1/nodes.proto\x1a\x18console/v1/objects.proto\x1a\x19console/v1/overview.proto\x1a\x16console/v1/plans.proto\x1a\x19console/v1/policies.proto\x1a\x1cconsole/v1/transitions.proto2\xdc$\n" +
+	"\x18console/v1/console.proto\x12\x13restripe.console.v1\x1a\x16console/v1/about.proto\x1a\x16console/v1/audit.proto\x1a\x18console/v1/balance.proto\x1a\x1bconsole/v1/compaction.proto\x1a\x15console/v1/heat.proto\x1a\x16console/v1/nodes.proto\x1a\x18console/v1/objects.proto\x1a\x19console/v1/overview.proto\x1a\x16console/v1/plans.proto\x1a\x19console/v1/policies.proto\x1a\x1cconsole/v1/transitions.proto2\xb4*\n" +
 	"\aConsole\x12Q\n" +
 	"\x06WhoAmI\x12\".restripe.console.v1.WhoAmIRequest\x1a#.restripe.console.v1.WhoAmIResponse\x12L\n" +
 	"\bGetAbout\x12$.restripe.console.v1.GetAboutRequest\x1a\x1a.restripe.console.v1.About\x12U\n" +
@@ -72,6 +72,14 @@ const file_console_v1_console_proto_rawDesc = "" +
 	"\n" +
 	"RemoveNode\x12&.restripe.console.v1.RemoveNodeRequest\x1a\x1f.restripe.console.v1.NodeChange\x12S\n" +
 	"\tPlaceNode\x12%.restripe.console.v1.PlaceNodeRequest\x1a\x1f.restripe.console.v1.NodeChange\x12T\n" +
+	"\vPlanAddNode\x12#.restripe.console.v1.AddNodeRequest\x1a .restripe.console.v1.AddNodePlan\x12N\n" +
+	"\aAddNode\x12#.restripe.console.v1.AddNodeRequest\x1a\x1e.restripe.console.v1.AddedNode\x12Z\n" +
+	"\vGetBalances\x12'.restripe.console.v1.GetBalancesRequest\x1a\".restripe.console.v1.BalanceReport\x12X\n" +
+	"\vPlanBalance\x12'.restripe.console.v1.PlanBalanceRequest\x1a .restripe.console.v1.BalancePlan\x12\\\n" +
+	"\fStartBalance\x12(.restripe.console.v1.StartBalanceRequest\x1a\".restripe.console.v1.BalanceChange\x12\\\n" +
+	"\fPauseBalance\x12(.restripe.console.v1.PauseBalanceRequest\x1a\".restripe.console.v1.BalanceChange\x12^\n" +
+	"\rResumeBalance\x12).restripe.console.v1.ResumeBalanceRequest\x1a\".restripe.console.v1.BalanceChange\x12^\n" +
+	"\rCancelBalance\x12).restripe.console.v1.CancelBalanceRequest\x1a\".restripe.console.v1.BalanceChange\x12T\n" +
 	"\tGetScrubs\x12%.restripe.console.v1.GetScrubsRequest\x1a .restripe.console.v1.ScrubReport\x12c\n" +
 	"\x0eGetCompactions\x12*.restripe.console.v1.GetCompactionsRequest\x1a%.restripe.console.v1.CompactionReport\x12e\n" +
 	"\x0fStartCompaction\x12+.restripe.console.v1.StartCompactionRequest\x1a%.restripe.console.v1.CompactionChange\x12e\n" +
@@ -125,49 +133,61 @@ var file_console_v1_console_proto_goTypes = []any{
 	(*ReplaceNodeRequest)(nil),        // 36: restripe.console.v1.ReplaceNodeRequest
 	(*RemoveNodeRequest)(nil),         // 37: restripe.console.v1.RemoveNodeRequest
 	(*PlaceNodeRequest)(nil),          // 38: restripe.console.v1.PlaceNodeRequest
-	(*GetScrubsRequest)(nil),          // 39: restripe.console.v1.GetScrubsRequest
-	(*GetCompactionsRequest)(nil),     // 40: restripe.console.v1.GetCompactionsRequest
-	(*StartCompactionRequest)(nil),    // 41: restripe.console.v1.StartCompactionRequest
-	(*PauseCompactionRequest)(nil),    // 42: restripe.console.v1.PauseCompactionRequest
-	(*ResumeCompactionRequest)(nil),   // 43: restripe.console.v1.ResumeCompactionRequest
-	(*SearchObjectsRequest)(nil),      // 44: restripe.console.v1.SearchObjectsRequest
-	(*GetObjectLayoutRequest)(nil),    // 45: restripe.console.v1.GetObjectLayoutRequest
-	(*MoveObjectRequest)(nil),         // 46: restripe.console.v1.MoveObjectRequest
-	(*ListAuditRequest)(nil),          // 47: restripe.console.v1.ListAuditRequest
-	(*ExportAuditRequest)(nil),        // 48: restripe.console.v1.ExportAuditRequest
-	(*VerifyAuditRequest)(nil),        // 49: restripe.console.v1.VerifyAuditRequest
-	(*WhoAmIResponse)(nil),            // 50: restripe.console.v1.WhoAmIResponse
-	(*About)(nil),                     // 51: restripe.console.v1.About
-	(*Overview)(nil),                  // 52: restripe.console.v1.Overview
-	(*PolicyList)(nil),                // 53: restripe.console.v1.PolicyList
-	(*PolicyDetail)(nil),              // 54: restripe.console.v1.PolicyDetail
-	(*LintPolicyResponse)(nil),        // 55: restripe.console.v1.LintPolicyResponse
-	(*PlanPolicyResponse)(nil),        // 56: restripe.console.v1.PlanPolicyResponse
-	(*DiffPolicyResponse)(nil),        // 57: restripe.console.v1.DiffPolicyResponse
-	(*ApplyPolicyResponse)(nil),       // 58: restripe.console.v1.ApplyPolicyResponse
-	(*DeletePolicyResponse)(nil),      // 59: restripe.console.v1.DeletePolicyResponse
-	(*HoldPolicyResponse)(nil),        // 60: restripe.console.v1.HoldPolicyResponse
-	(*PinPolicyResponse)(nil),         // 61: restripe.console.v1.PinPolicyResponse
-	(*UnpinPolicyResponse)(nil),       // 62: restripe.console.v1.UnpinPolicyResponse
-	(*TransitionList)(nil),            // 63: restripe.console.v1.TransitionList
-	(*TransitionDetail)(nil),          // 64: restripe.console.v1.TransitionDetail
-	(*TransitionChange)(nil),          // 65: restripe.console.v1.TransitionChange
-	(*PlanRollbackResponse)(nil),      // 66: restripe.console.v1.PlanRollbackResponse
-	(*Picture)(nil),                   // 67: restripe.console.v1.Picture
-	(*HeatReport)(nil),                // 68: restripe.console.v1.HeatReport
-	(*History)(nil),                   // 69: restripe.console.v1.History
-	(*WhatIfResponse)(nil),            // 70: restripe.console.v1.WhatIfResponse
-	(*NodeList)(nil),                  // 71: restripe.console.v1.NodeList
-	(*NodeChange)(nil),                // 72: restripe.console.v1.NodeChange
-	(*ScrubReport)(nil),               // 73: restripe.console.v1.ScrubReport
-	(*CompactionReport)(nil),          // 74: restripe.console.v1.CompactionReport
-	(*CompactionChange)(nil),          // 75: restripe.console.v1.CompactionChange
-	(*SearchObjectsResponse)(nil),     // 76: restripe.console.v1.SearchObjectsResponse
-	(*ObjectLayout)(nil),              // 77: restripe.console.v1.ObjectLayout
-	(*MoveObjectResponse)(nil),        // 78: restripe.console.v1.MoveObjectResponse
-	(*AuditList)(nil),                 // 79: restripe.console.v1.AuditList
-	(*ExportAuditResponse)(nil),       // 80: restripe.console.v1.ExportAuditResponse
-	(*VerifyAuditResponse)(nil),       // 81: restripe.console.v1.VerifyAuditResponse
+	(*AddNodeRequest)(nil),            // 39: restripe.console.v1.AddNodeRequest
+	(*GetBalancesRequest)(nil),        // 40: restripe.console.v1.GetBalancesRequest
+	(*PlanBalanceRequest)(nil),        // 41: restripe.console.v1.PlanBalanceRequest
+	(*StartBalanceRequest)(nil),       // 42: restripe.console.v1.StartBalanceRequest
+	(*PauseBalanceRequest)(nil),       // 43: restripe.console.v1.PauseBalanceRequest
+	(*ResumeBalanceRequest)(nil),      // 44: restripe.console.v1.ResumeBalanceRequest
+	(*CancelBalanceRequest)(nil),      // 45: restripe.console.v1.CancelBalanceRequest
+	(*GetScrubsRequest)(nil),          // 46: restripe.console.v1.GetScrubsRequest
+	(*GetCompactionsRequest)(nil),     // 47: restripe.console.v1.GetCompactionsRequest
+	(*StartCompactionRequest)(nil),    // 48: restripe.console.v1.StartCompactionRequest
+	(*PauseCompactionRequest)(nil),    // 49: restripe.console.v1.PauseCompactionRequest
+	(*ResumeCompactionRequest)(nil),   // 50: restripe.console.v1.ResumeCompactionRequest
+	(*SearchObjectsRequest)(nil),      // 51: restripe.console.v1.SearchObjectsRequest
+	(*GetObjectLayoutRequest)(nil),    // 52: restripe.console.v1.GetObjectLayoutRequest
+	(*MoveObjectRequest)(nil),         // 53: restripe.console.v1.MoveObjectRequest
+	(*ListAuditRequest)(nil),          // 54: restripe.console.v1.ListAuditRequest
+	(*ExportAuditRequest)(nil),        // 55: restripe.console.v1.ExportAuditRequest
+	(*VerifyAuditRequest)(nil),        // 56: restripe.console.v1.VerifyAuditRequest
+	(*WhoAmIResponse)(nil),            // 57: restripe.console.v1.WhoAmIResponse
+	(*About)(nil),                     // 58: restripe.console.v1.About
+	(*Overview)(nil),                  // 59: restripe.console.v1.Overview
+	(*PolicyList)(nil),                // 60: restripe.console.v1.PolicyList
+	(*PolicyDetail)(nil),              // 61: restripe.console.v1.PolicyDetail
+	(*LintPolicyResponse)(nil),        // 62: restripe.console.v1.LintPolicyResponse
+	(*PlanPolicyResponse)(nil),        // 63: restripe.console.v1.PlanPolicyResponse
+	(*DiffPolicyResponse)(nil),        // 64: restripe.console.v1.DiffPolicyResponse
+	(*ApplyPolicyResponse)(nil),       // 65: restripe.console.v1.ApplyPolicyResponse
+	(*DeletePolicyResponse)(nil),      // 66: restripe.console.v1.DeletePolicyResponse
+	(*HoldPolicyResponse)(nil),        // 67: restripe.console.v1.HoldPolicyResponse
+	(*PinPolicyResponse)(nil),         // 68: restripe.console.v1.PinPolicyResponse
+	(*UnpinPolicyResponse)(nil),       // 69: restripe.console.v1.UnpinPolicyResponse
+	(*TransitionList)(nil),            // 70: restripe.console.v1.TransitionList
+	(*TransitionDetail)(nil),          // 71: restripe.console.v1.TransitionDetail
+	(*TransitionChange)(nil),          // 72: restripe.console.v1.TransitionChange
+	(*PlanRollbackResponse)(nil),      // 73: restripe.console.v1.PlanRollbackResponse
+	(*Picture)(nil),                   // 74: restripe.console.v1.Picture
+	(*HeatReport)(nil),                // 75: restripe.console.v1.HeatReport
+	(*History)(nil),                   // 76: restripe.console.v1.History
+	(*WhatIfResponse)(nil),            // 77: restripe.console.v1.WhatIfResponse
+	(*NodeList)(nil),                  // 78: restripe.console.v1.NodeList
+	(*NodeChange)(nil),                // 79: restripe.console.v1.NodeChange
+	(*AddNodePlan)(nil),               // 80: restripe.console.v1.AddNodePlan
+	(*AddedNode)(nil),                 // 81: restripe.console.v1.AddedNode
+	(*BalanceReport)(nil),             // 82: restripe.console.v1.BalanceReport
+	(*BalancePlan)(nil),               // 83: restripe.console.v1.BalancePlan
+	(*BalanceChange)(nil),             // 84: restripe.console.v1.BalanceChange
+	(*ScrubReport)(nil),               // 85: restripe.console.v1.ScrubReport
+	(*CompactionReport)(nil),          // 86: restripe.console.v1.CompactionReport
+	(*CompactionChange)(nil),          // 87: restripe.console.v1.CompactionChange
+	(*SearchObjectsResponse)(nil),     // 88: restripe.console.v1.SearchObjectsResponse
+	(*ObjectLayout)(nil),              // 89: restripe.console.v1.ObjectLayout
+	(*MoveObjectResponse)(nil),        // 90: restripe.console.v1.MoveObjectResponse
+	(*AuditList)(nil),                 // 91: restripe.console.v1.AuditList
+	(*ExportAuditResponse)(nil),       // 92: restripe.console.v1.ExportAuditResponse
+	(*VerifyAuditResponse)(nil),       // 93: restripe.console.v1.VerifyAuditResponse
 }
 var file_console_v1_console_proto_depIdxs = []int32{
 	0,  // 0: restripe.console.v1.Console.WhoAmI:input_type -> restripe.console.v1.WhoAmIRequest
@@ -209,69 +229,85 @@ var file_console_v1_console_proto_depIdxs = []int32{
 	36, // 36: restripe.console.v1.Console.ReplaceNode:input_type -> restripe.console.v1.ReplaceNodeRequest
 	37, // 37: restripe.console.v1.Console.RemoveNode:input_type -> restripe.console.v1.RemoveNodeRequest
 	38, // 38: restripe.console.v1.Console.PlaceNode:input_type -> restripe.console.v1.PlaceNodeRequest
-	39, // 39: restripe.console.v1.Console.GetScrubs:input_type -> restripe.console.v1.GetScrubsRequest
-	40, // 40: restripe.console.v1.Console.GetCompactions:input_type -> restripe.console.v1.GetCompactionsRequest
-	41, // 41: restripe.console.v1.Console.StartCompaction:input_type -> restripe.console.v1.StartCompactionRequest
-	42, // 42: restripe.console.v1.Console.PauseCompaction:input_type -> restripe.console.v1.PauseCompactionRequest
-	43, // 43: restripe.console.v1.Console.ResumeCompaction:input_type -> restripe.console.v1.ResumeCompactionRequest
-	44, // 44: restripe.console.v1.Console.SearchObjects:input_type -> restripe.console.v1.SearchObjectsRequest
-	45, // 45: restripe.console.v1.Console.GetObjectLayout:input_type -> restripe.console.v1.GetObjectLayoutRequest
-	46, // 46: restripe.console.v1.Console.MoveObject:input_type -> restripe.console.v1.MoveObjectRequest
-	47, // 47: restripe.console.v1.Console.ListAudit:input_type -> restripe.console.v1.ListAuditRequest
-	48, // 48: restripe.console.v1.Console.ExportAudit:input_type -> restripe.console.v1.ExportAuditRequest
-	49, // 49: restripe.console.v1.Console.VerifyAudit:input_type -> restripe.console.v1.VerifyAuditRequest
-	50, // 50: restripe.console.v1.Console.WhoAmI:output_type -> restripe.console.v1.WhoAmIResponse
-	51, // 51: restripe.console.v1.Console.GetAbout:output_type -> restripe.console.v1.About
-	52, // 52: restripe.console.v1.Console.GetOverview:output_type -> restripe.console.v1.Overview
-	52, // 53: restripe.console.v1.Console.WatchOverview:output_type -> restripe.console.v1.Overview
-	53, // 54: restripe.console.v1.Console.ListPolicies:output_type -> restripe.console.v1.PolicyList
-	53, // 55: restripe.console.v1.Console.WatchPolicies:output_type -> restripe.console.v1.PolicyList
-	54, // 56: restripe.console.v1.Console.GetPolicy:output_type -> restripe.console.v1.PolicyDetail
-	55, // 57: restripe.console.v1.Console.LintPolicy:output_type -> restripe.console.v1.LintPolicyResponse
-	56, // 58: restripe.console.v1.Console.PlanPolicy:output_type -> restripe.console.v1.PlanPolicyResponse
-	57, // 59: restripe.console.v1.Console.DiffPolicy:output_type -> restripe.console.v1.DiffPolicyResponse
-	58, // 60: restripe.console.v1.Console.ApplyPolicy:output_type -> restripe.console.v1.ApplyPolicyResponse
-	59, // 61: restripe.console.v1.Console.DeletePolicy:output_type -> restripe.console.v1.DeletePolicyResponse
-	60, // 62: restripe.console.v1.Console.HoldPolicy:output_type -> restripe.console.v1.HoldPolicyResponse
-	61, // 63: restripe.console.v1.Console.PinPolicy:output_type -> restripe.console.v1.PinPolicyResponse
-	62, // 64: restripe.console.v1.Console.UnpinPolicy:output_type -> restripe.console.v1.UnpinPolicyResponse
-	63, // 65: restripe.console.v1.Console.ListTransitions:output_type -> restripe.console.v1.TransitionList
-	63, // 66: restripe.console.v1.Console.WatchTransitions:output_type -> restripe.console.v1.TransitionList
-	64, // 67: restripe.console.v1.Console.GetTransition:output_type -> restripe.console.v1.TransitionDetail
-	65, // 68: restripe.console.v1.Console.ApproveTransition:output_type -> restripe.console.v1.TransitionChange
-	65, // 69: restripe.console.v1.Console.PauseTransition:output_type -> restripe.console.v1.TransitionChange
-	65, // 70: restripe.console.v1.Console.ResumeTransition:output_type -> restripe.console.v1.TransitionChange
-	65, // 71: restripe.console.v1.Console.CancelTransition:output_type -> restripe.console.v1.TransitionChange
-	66, // 72: restripe.console.v1.Console.PlanRollback:output_type -> restripe.console.v1.PlanRollbackResponse
-	65, // 73: restripe.console.v1.Console.RollbackTransition:output_type -> restripe.console.v1.TransitionChange
-	65, // 74: restripe.console.v1.Console.ThrottleTransition:output_type -> restripe.console.v1.TransitionChange
-	67, // 75: restripe.console.v1.Console.GetPicture:output_type -> restripe.console.v1.Picture
-	68, // 76: restripe.console.v1.Console.GetHeat:output_type -> restripe.console.v1.HeatReport
-	68, // 77: restripe.console.v1.Console.WatchHeat:output_type -> restripe.console.v1.HeatReport
-	69, // 78: restripe.console.v1.Console.GetHistory:output_type -> restripe.console.v1.History
-	70, // 79: restripe.console.v1.Console.WhatIf:output_type -> restripe.console.v1.WhatIfResponse
-	71, // 80: restripe.console.v1.Console.ListNodes:output_type -> restripe.console.v1.NodeList
-	71, // 81: restripe.console.v1.Console.WatchNodes:output_type -> restripe.console.v1.NodeList
-	72, // 82: restripe.console.v1.Console.DrainNode:output_type -> restripe.console.v1.NodeChange
-	72, // 83: restripe.console.v1.Console.UndrainNode:output_type -> restripe.console.v1.NodeChange
-	72, // 84: restripe.console.v1.Console.DownNode:output_type -> restripe.console.v1.NodeChange
-	72, // 85: restripe.console.v1.Console.UpNode:output_type -> restripe.console.v1.NodeChange
-	72, // 86: restripe.console.v1.Console.ReplaceNode:output_type -> restripe.console.v1.NodeChange
-	72, // 87: restripe.console.v1.Console.RemoveNode:output_type -> restripe.console.v1.NodeChange
-	72, // 88: restripe.console.v1.Console.PlaceNode:output_type -> restripe.console.v1.NodeChange
-	73, // 89: restripe.console.v1.Console.GetScrubs:output_type -> restripe.console.v1.ScrubReport
-	74, // 90: restripe.console.v1.Console.GetCompactions:output_type -> restripe.console.v1.CompactionReport
-	75, // 91: restripe.console.v1.Console.StartCompaction:output_type -> restripe.console.v1.CompactionChange
-	75, // 92: restripe.console.v1.Console.PauseCompaction:output_type -> restripe.console.v1.CompactionChange
-	75, // 93: restripe.console.v1.Console.ResumeCompaction:output_type -> restripe.console.v1.CompactionChange
-	76, // 94: restripe.console.v1.Console.SearchObjects:output_type -> restripe.console.v1.SearchObjectsResponse
-	77, // 95: restripe.console.v1.Console.GetObjectLayout:output_type -> restripe.console.v1.ObjectLayout
-	78, // 96: restripe.console.v1.Console.MoveObject:output_type -> restripe.console.v1.MoveObjectResponse
-	79, // 97: restripe.console.v1.Console.ListAudit:output_type -> restripe.console.v1.AuditList
-	80, // 98: restripe.console.v1.Console.ExportAudit:output_type -> restripe.console.v1.ExportAuditResponse
-	81, // 99: restripe.console.v1.Console.VerifyAudit:output_type -> restripe.console.v1.VerifyAuditResponse
-	50, // [50:100] is the sub-list for method output_type
-	0,  // [0:50] is the sub-list for method input_type
+	39, // 39: restripe.console.v1.Console.PlanAddNode:input_type -> restripe.console.v1.AddNodeRequest
+	39, // 40: restripe.console.v1.Console.AddNode:input_type -> restripe.console.v1.AddNodeRequest
+	40, // 41: restripe.console.v1.Console.GetBalances:input_type -> restripe.console.v1.GetBalancesRequest
+	41, // 42: restripe.console.v1.Console.PlanBalance:input_type -> restripe.console.v1.PlanBalanceRequest
+	42, // 43: restripe.console.v1.Console.StartBalance:input_type -> restripe.console.v1.StartBalanceRequest
+	43, // 44: restripe.console.v1.Console.PauseBalance:input_type -> restripe.console.v1.PauseBalanceRequest
+	44, // 45: restripe.console.v1.Console.ResumeBalance:input_type -> restripe.console.v1.ResumeBalanceRequest
+	45, // 46: restripe.console.v1.Console.CancelBalance:input_type -> restripe.console.v1.CancelBalanceRequest
+	46, // 47: restripe.console.v1.Console.GetScrubs:input_type -> restripe.console.v1.GetScrubsRequest
+	47, // 48: restripe.console.v1.Console.GetCompactions:input_type -> restripe.console.v1.GetCompactionsRequest
+	48, // 49: restripe.console.v1.Console.StartCompaction:input_type -> restripe.console.v1.StartCompactionRequest
+	49, // 50: restripe.console.v1.Console.PauseCompaction:input_type -> restripe.console.v1.PauseCompactionRequest
+	50, // 51: restripe.console.v1.Console.ResumeCompaction:input_type -> restripe.console.v1.ResumeCompactionRequest
+	51, // 52: restripe.console.v1.Console.SearchObjects:input_type -> restripe.console.v1.SearchObjectsRequest
+	52, // 53: restripe.console.v1.Console.GetObjectLayout:input_type -> restripe.console.v1.GetObjectLayoutRequest
+	53, // 54: restripe.console.v1.Console.MoveObject:input_type -> restripe.console.v1.MoveObjectRequest
+	54, // 55: restripe.console.v1.Console.ListAudit:input_type -> restripe.console.v1.ListAuditRequest
+	55, // 56: restripe.console.v1.Console.ExportAudit:input_type -> restripe.console.v1.ExportAuditRequest
+	56, // 57: restripe.console.v1.Console.VerifyAudit:input_type -> restripe.console.v1.VerifyAuditRequest
+	57, // 58: restripe.console.v1.Console.WhoAmI:output_type -> restripe.console.v1.WhoAmIResponse
+	58, // 59: restripe.console.v1.Console.GetAbout:output_type -> restripe.console.v1.About
+	59, // 60: restripe.console.v1.Console.GetOverview:output_type -> restripe.console.v1.Overview
+	59, // 61: restripe.console.v1.Console.WatchOverview:output_type -> restripe.console.v1.Overview
+	60, // 62: restripe.console.v1.Console.ListPolicies:output_type -> restripe.console.v1.PolicyList
+	60, // 63: restripe.console.v1.Console.WatchPolicies:output_type -> restripe.console.v1.PolicyList
+	61, // 64: restripe.console.v1.Console.GetPolicy:output_type -> restripe.console.v1.PolicyDetail
+	62, // 65: restripe.console.v1.Console.LintPolicy:output_type -> restripe.console.v1.LintPolicyResponse
+	63, // 66: restripe.console.v1.Console.PlanPolicy:output_type -> restripe.console.v1.PlanPolicyResponse
+	64, // 67: restripe.console.v1.Console.DiffPolicy:output_type -> restripe.console.v1.DiffPolicyResponse
+	65, // 68: restripe.console.v1.Console.ApplyPolicy:output_type -> restripe.console.v1.ApplyPolicyResponse
+	66, // 69: restripe.console.v1.Console.DeletePolicy:output_type -> restripe.console.v1.DeletePolicyResponse
+	67, // 70: restripe.console.v1.Console.HoldPolicy:output_type -> restripe.console.v1.HoldPolicyResponse
+	68, // 71: restripe.console.v1.Console.PinPolicy:output_type -> restripe.console.v1.PinPolicyResponse
+	69, // 72: restripe.console.v1.Console.UnpinPolicy:output_type -> restripe.console.v1.UnpinPolicyResponse
+	70, // 73: restripe.console.v1.Console.ListTransitions:output_type -> restripe.console.v1.TransitionList
+	70, // 74: restripe.console.v1.Console.WatchTransitions:output_type -> restripe.console.v1.TransitionList
+	71, // 75: restripe.console.v1.Console.GetTransition:output_type -> restripe.console.v1.TransitionDetail
+	72, // 76: restripe.console.v1.Console.ApproveTransition:output_type -> restripe.console.v1.TransitionChange
+	72, // 77: restripe.console.v1.Console.PauseTransition:output_type -> restripe.console.v1.TransitionChange
+	72, // 78: restripe.console.v1.Console.ResumeTransition:output_type -> restripe.console.v1.TransitionChange
+	72, // 79: restripe.console.v1.Console.CancelTransition:output_type -> restripe.console.v1.TransitionChange
+	73, // 80: restripe.console.v1.Console.PlanRollback:output_type -> restripe.console.v1.PlanRollbackResponse
+	72, // 81: restripe.console.v1.Console.RollbackTransition:output_type -> restripe.console.v1.TransitionChange
+	72, // 82: restripe.console.v1.Console.ThrottleTransition:output_type -> restripe.console.v1.TransitionChange
+	74, // 83: restripe.console.v1.Console.GetPicture:output_type -> restripe.console.v1.Picture
+	75, // 84: restripe.console.v1.Console.GetHeat:output_type -> restripe.console.v1.HeatReport
+	75, // 85: restripe.console.v1.Console.WatchHeat:output_type -> restripe.console.v1.HeatReport
+	76, // 86: restripe.console.v1.Console.GetHistory:output_type -> restripe.console.v1.History
+	77, // 87: restripe.console.v1.Console.WhatIf:output_type -> restripe.console.v1.WhatIfResponse
+	78, // 88: restripe.console.v1.Console.ListNodes:output_type -> restripe.console.v1.NodeList
+	78, // 89: restripe.console.v1.Console.WatchNodes:output_type -> restripe.console.v1.NodeList
+	79, // 90: restripe.console.v1.Console.DrainNode:output_type -> restripe.console.v1.NodeChange
+	79, // 91: restripe.console.v1.Console.UndrainNode:output_type -> restripe.console.v1.NodeChange
+	79, // 92: restripe.console.v1.Console.DownNode:output_type -> restripe.console.v1.NodeChange
+	79, // 93: restripe.console.v1.Console.UpNode:output_type -> restripe.console.v1.NodeChange
+	79, // 94: restripe.console.v1.Console.ReplaceNode:output_type -> restripe.console.v1.NodeChange
+	79, // 95: restripe.console.v1.Console.RemoveNode:output_type -> restripe.console.v1.NodeChange
+	79, // 96: restripe.console.v1.Console.PlaceNode:output_type -> restripe.console.v1.NodeChange
+	80, // 97: restripe.console.v1.Console.PlanAddNode:output_type -> restripe.console.v1.AddNodePlan
+	81, // 98: restripe.console.v1.Console.AddNode:output_type -> restripe.console.v1.AddedNode
+	82, // 99: restripe.console.v1.Console.GetBalances:output_type -> restripe.console.v1.BalanceReport
+	83, // 100: restripe.console.v1.Console.PlanBalance:output_type -> restripe.console.v1.BalancePlan
+	84, // 101: restripe.console.v1.Console.StartBalance:output_type -> restripe.console.v1.BalanceChange
+	84, // 102: restripe.console.v1.Console.PauseBalance:output_type -> restripe.console.v1.BalanceChange
+	84, // 103: restripe.console.v1.Console.ResumeBalance:output_type -> restripe.console.v1.BalanceChange
+	84, // 104: restripe.console.v1.Console.CancelBalance:output_type -> restripe.console.v1.BalanceChange
+	85, // 105: restripe.console.v1.Console.GetScrubs:output_type -> restripe.console.v1.ScrubReport
+	86, // 106: restripe.console.v1.Console.GetCompactions:output_type -> restripe.console.v1.CompactionReport
+	87, // 107: restripe.console.v1.Console.StartCompaction:output_type -> restripe.console.v1.CompactionChange
+	87, // 108: restripe.console.v1.Console.PauseCompaction:output_type -> restripe.console.v1.CompactionChange
+	87, // 109: restripe.console.v1.Console.ResumeCompaction:output_type -> restripe.console.v1.CompactionChange
+	88, // 110: restripe.console.v1.Console.SearchObjects:output_type -> restripe.console.v1.SearchObjectsResponse
+	89, // 111: restripe.console.v1.Console.GetObjectLayout:output_type -> restripe.console.v1.ObjectLayout
+	90, // 112: restripe.console.v1.Console.MoveObject:output_type -> restripe.console.v1.MoveObjectResponse
+	91, // 113: restripe.console.v1.Console.ListAudit:output_type -> restripe.console.v1.AuditList
+	92, // 114: restripe.console.v1.Console.ExportAudit:output_type -> restripe.console.v1.ExportAuditResponse
+	93, // 115: restripe.console.v1.Console.VerifyAudit:output_type -> restripe.console.v1.VerifyAuditResponse
+	58, // [58:116] is the sub-list for method output_type
+	0,  // [0:58] is the sub-list for method input_type
 	0,  // [0:0] is the sub-list for extension type_name
 	0,  // [0:0] is the sub-list for extension extendee
 	0,  // [0:0] is the sub-list for field type_name
@@ -284,6 +320,7 @@ func file_console_v1_console_proto_init() {
 	}
 	file_console_v1_about_proto_init()
 	file_console_v1_audit_proto_init()
+	file_console_v1_balance_proto_init()
 	file_console_v1_compaction_proto_init()
 	file_console_v1_heat_proto_init()
 	file_console_v1_nodes_proto_init()

@@ -1,7 +1,10 @@
-import { Stack, Text } from "@mantine/core";
+import { Group, Stack, Text } from "@mantine/core";
 import { getRouteApi } from "@tanstack/react-router";
-import { useMemo } from "react";
+import { useMemo, useState } from "react";
 
+import { ActionButton } from "../../actions/ActionButton";
+import { Outcome } from "../../actions/Outcome";
+import { useNodeAdding } from "../../data/balances";
 import { nodeKey, useNodes } from "../../data/nodes";
 import { useOverview } from "../../data/overview";
 import type { Node } from "../../gen/console/v1/nodes_pb";
@@ -12,6 +15,8 @@ import { Beside } from "../../table/Beside";
 import { DataTable, type Column } from "../../table/DataTable";
 import { badness } from "../../words/node-state";
 import { Health } from "../overview/Health";
+import { AddNode } from "./AddNode";
+import { Balances } from "./Balances";
 import { Capacity } from "./Capacity";
 import { Compactions } from "./Compactions";
 import { Domains } from "./Domains";
@@ -42,6 +47,9 @@ export function NodesView() {
   const navigate = route.useNavigate();
   const nodes = useNodes();
   const overview = useOverview().state;
+  const adding = useNodeAdding();
+  const [isAdding, setIsAdding] = useState(false);
+  const backends = overview?.backends.map(({ backend }) => backend) ?? [];
   const rows = useMemo(() => [...(nodes.state?.items.values() ?? [])].sort((a, b) => badness(a.state) - badness(b.state) || nodeKey(a).localeCompare(nodeKey(b), "en", { numeric: true })), [nodes.state]);
   const open = (key: string | undefined): void => void navigate({ search: key === undefined ? {} : { name: key } });
   const selected = name === undefined ? undefined : nodes.state?.items.get(name);
@@ -58,7 +66,13 @@ export function NodesView() {
         <Shown what="nodes" following={nodes} height={400}>
           {() => (
             <Stack gap="sm">
-              <Used nodes={rows} />
+              <Group justify="space-between">
+                <Used nodes={rows} />
+                <ActionButton verb="apply" loading={adding.add.running} unless={backends.length === 0 ? "No backend is known." : ""} onClick={() => setIsAdding(true)}>
+                  Add a node…
+                </ActionButton>
+              </Group>
+              <Outcome actions={[adding.add]} />
               <DataTable
                 name="nodes"
                 label="nodes"
@@ -78,7 +92,9 @@ export function NodesView() {
           )}
         </Shown>
       </Beside>
+      {isAdding && <AddNode backends={backends} adding={adding} onClose={() => setIsAdding(false)} />}
       <Domains nodes={rows} />
+      <Balances />
       <Scrubs />
       <Compactions />
     </Stack>

@@ -117,6 +117,22 @@ const (
 	ConsoleRemoveNodeProcedure = "/restripe.console.v1.Console/RemoveNode"
 	// ConsolePlaceNodeProcedure is the fully-qualified name of the Console's PlaceNode RPC.
 	ConsolePlaceNodeProcedure = "/restripe.console.v1.Console/PlaceNode"
+	// ConsolePlanAddNodeProcedure is the fully-qualified name of the Console's PlanAddNode RPC.
+	ConsolePlanAddNodeProcedure = "/restripe.console.v1.Console/PlanAddNode"
+	// ConsoleAddNodeProcedure is the fully-qualified name of the Console's AddNode RPC.
+	ConsoleAddNodeProcedure = "/restripe.console.v1.Console/AddNode"
+	// ConsoleGetBalancesProcedure is the fully-qualified name of the Console's GetBalances RPC.
+	ConsoleGetBalancesProcedure = "/restripe.console.v1.Console/GetBalances"
+	// ConsolePlanBalanceProcedure is the fully-qualified name of the Console's PlanBalance RPC.
+	ConsolePlanBalanceProcedure = "/restripe.console.v1.Console/PlanBalance"
+	// ConsoleStartBalanceProcedure is the fully-qualified name of the Console's StartBalance RPC.
+	ConsoleStartBalanceProcedure = "/restripe.console.v1.Console/StartBalance"
+	// ConsolePauseBalanceProcedure is the fully-qualified name of the Console's PauseBalance RPC.
+	ConsolePauseBalanceProcedure = "/restripe.console.v1.Console/PauseBalance"
+	// ConsoleResumeBalanceProcedure is the fully-qualified name of the Console's ResumeBalance RPC.
+	ConsoleResumeBalanceProcedure = "/restripe.console.v1.Console/ResumeBalance"
+	// ConsoleCancelBalanceProcedure is the fully-qualified name of the Console's CancelBalance RPC.
+	ConsoleCancelBalanceProcedure = "/restripe.console.v1.Console/CancelBalance"
 	// ConsoleGetScrubsProcedure is the fully-qualified name of the Console's GetScrubs RPC.
 	ConsoleGetScrubsProcedure = "/restripe.console.v1.Console/GetScrubs"
 	// ConsoleGetCompactionsProcedure is the fully-qualified name of the Console's GetCompactions RPC.
@@ -196,6 +212,19 @@ type ConsoleClient interface {
 	ReplaceNode(context.Context, *v1.ReplaceNodeRequest) (*v1.NodeChange, error)
 	RemoveNode(context.Context, *v1.RemoveNodeRequest) (*v1.NodeChange, error)
 	PlaceNode(context.Context, *v1.PlaceNodeRequest) (*v1.NodeChange, error)
+	// Whether a node could be added, and what would be moved to it; nothing is changed.
+	PlanAddNode(context.Context, *v1.AddNodeRequest) (*v1.AddNodePlan, error)
+	AddNode(context.Context, *v1.AddNodeRequest) (*v1.AddedNode, error)
+	// The balance of each backend: blocks are moved until every node holds about its share.
+	GetBalances(context.Context, *v1.GetBalancesRequest) (*v1.BalanceReport, error)
+	// What a balance would move now.
+	PlanBalance(context.Context, *v1.PlanBalanceRequest) (*v1.BalancePlan, error)
+	// Begins a balance, or gives the one under way another rate.
+	StartBalance(context.Context, *v1.StartBalanceRequest) (*v1.BalanceChange, error)
+	PauseBalance(context.Context, *v1.PauseBalanceRequest) (*v1.BalanceChange, error)
+	ResumeBalance(context.Context, *v1.ResumeBalanceRequest) (*v1.BalanceChange, error)
+	// Ends it; what was moved stays where it is.
+	CancelBalance(context.Context, *v1.CancelBalanceRequest) (*v1.BalanceChange, error)
 	// The scrub of each backend, and what scrubs found wrong.
 	GetScrubs(context.Context, *v1.GetScrubsRequest) (*v1.ScrubReport, error)
 	// The compaction of small objects of each backend, and how much is dead of its classes.
@@ -462,6 +491,54 @@ func NewConsoleClient(httpClient connect.HTTPClient, baseURL string, opts ...con
 			connect.WithSchema(consoleMethods.ByName("PlaceNode")),
 			connect.WithClientOptions(opts...),
 		),
+		planAddNode: connect.NewClient[v1.AddNodeRequest, v1.AddNodePlan](
+			httpClient,
+			baseURL+ConsolePlanAddNodeProcedure,
+			connect.WithSchema(consoleMethods.ByName("PlanAddNode")),
+			connect.WithClientOptions(opts...),
+		),
+		addNode: connect.NewClient[v1.AddNodeRequest, v1.AddedNode](
+			httpClient,
+			baseURL+ConsoleAddNodeProcedure,
+			connect.WithSchema(consoleMethods.ByName("AddNode")),
+			connect.WithClientOptions(opts...),
+		),
+		getBalances: connect.NewClient[v1.GetBalancesRequest, v1.BalanceReport](
+			httpClient,
+			baseURL+ConsoleGetBalancesProcedure,
+			connect.WithSchema(consoleMethods.ByName("GetBalances")),
+			connect.WithClientOptions(opts...),
+		),
+		planBalance: connect.NewClient[v1.PlanBalanceRequest, v1.BalancePlan](
+			httpClient,
+			baseURL+ConsolePlanBalanceProcedure,
+			connect.WithSchema(consoleMethods.ByName("PlanBalance")),
+			connect.WithClientOptions(opts...),
+		),
+		startBalance: connect.NewClient[v1.StartBalanceRequest, v1.BalanceChange](
+			httpClient,
+			baseURL+ConsoleStartBalanceProcedure,
+			connect.WithSchema(consoleMethods.ByName("StartBalance")),
+			connect.WithClientOptions(opts...),
+		),
+		pauseBalance: connect.NewClient[v1.PauseBalanceRequest, v1.BalanceChange](
+			httpClient,
+			baseURL+ConsolePauseBalanceProcedure,
+			connect.WithSchema(consoleMethods.ByName("PauseBalance")),
+			connect.WithClientOptions(opts...),
+		),
+		resumeBalance: connect.NewClient[v1.ResumeBalanceRequest, v1.BalanceChange](
+			httpClient,
+			baseURL+ConsoleResumeBalanceProcedure,
+			connect.WithSchema(consoleMethods.ByName("ResumeBalance")),
+			connect.WithClientOptions(opts...),
+		),
+		cancelBalance: connect.NewClient[v1.CancelBalanceRequest, v1.BalanceChange](
+			httpClient,
+			baseURL+ConsoleCancelBalanceProcedure,
+			connect.WithSchema(consoleMethods.ByName("CancelBalance")),
+			connect.WithClientOptions(opts...),
+		),
 		getScrubs: connect.NewClient[v1.GetScrubsRequest, v1.ScrubReport](
 			httpClient,
 			baseURL+ConsoleGetScrubsProcedure,
@@ -572,6 +649,14 @@ type consoleClient struct {
 	replaceNode        *connect.Client[v1.ReplaceNodeRequest, v1.NodeChange]
 	removeNode         *connect.Client[v1.RemoveNodeRequest, v1.NodeChange]
 	placeNode          *connect.Client[v1.PlaceNodeRequest, v1.NodeChange]
+	planAddNode        *connect.Client[v1.AddNodeRequest, v1.AddNodePlan]
+	addNode            *connect.Client[v1.AddNodeRequest, v1.AddedNode]
+	getBalances        *connect.Client[v1.GetBalancesRequest, v1.BalanceReport]
+	planBalance        *connect.Client[v1.PlanBalanceRequest, v1.BalancePlan]
+	startBalance       *connect.Client[v1.StartBalanceRequest, v1.BalanceChange]
+	pauseBalance       *connect.Client[v1.PauseBalanceRequest, v1.BalanceChange]
+	resumeBalance      *connect.Client[v1.ResumeBalanceRequest, v1.BalanceChange]
+	cancelBalance      *connect.Client[v1.CancelBalanceRequest, v1.BalanceChange]
 	getScrubs          *connect.Client[v1.GetScrubsRequest, v1.ScrubReport]
 	getCompactions     *connect.Client[v1.GetCompactionsRequest, v1.CompactionReport]
 	startCompaction    *connect.Client[v1.StartCompactionRequest, v1.CompactionChange]
@@ -916,6 +1001,78 @@ func (c *consoleClient) PlaceNode(ctx context.Context, req *v1.PlaceNodeRequest)
 	return nil, err
 }
 
+// PlanAddNode calls restripe.console.v1.Console.PlanAddNode.
+func (c *consoleClient) PlanAddNode(ctx context.Context, req *v1.AddNodeRequest) (*v1.AddNodePlan, error) {
+	response, err := c.planAddNode.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
+}
+
+// AddNode calls restripe.console.v1.Console.AddNode.
+func (c *consoleClient) AddNode(ctx context.Context, req *v1.AddNodeRequest) (*v1.AddedNode, error) {
+	response, err := c.addNode.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
+}
+
+// GetBalances calls restripe.console.v1.Console.GetBalances.
+func (c *consoleClient) GetBalances(ctx context.Context, req *v1.GetBalancesRequest) (*v1.BalanceReport, error) {
+	response, err := c.getBalances.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
+}
+
+// PlanBalance calls restripe.console.v1.Console.PlanBalance.
+func (c *consoleClient) PlanBalance(ctx context.Context, req *v1.PlanBalanceRequest) (*v1.BalancePlan, error) {
+	response, err := c.planBalance.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
+}
+
+// StartBalance calls restripe.console.v1.Console.StartBalance.
+func (c *consoleClient) StartBalance(ctx context.Context, req *v1.StartBalanceRequest) (*v1.BalanceChange, error) {
+	response, err := c.startBalance.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
+}
+
+// PauseBalance calls restripe.console.v1.Console.PauseBalance.
+func (c *consoleClient) PauseBalance(ctx context.Context, req *v1.PauseBalanceRequest) (*v1.BalanceChange, error) {
+	response, err := c.pauseBalance.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
+}
+
+// ResumeBalance calls restripe.console.v1.Console.ResumeBalance.
+func (c *consoleClient) ResumeBalance(ctx context.Context, req *v1.ResumeBalanceRequest) (*v1.BalanceChange, error) {
+	response, err := c.resumeBalance.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
+}
+
+// CancelBalance calls restripe.console.v1.Console.CancelBalance.
+func (c *consoleClient) CancelBalance(ctx context.Context, req *v1.CancelBalanceRequest) (*v1.BalanceChange, error) {
+	response, err := c.cancelBalance.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
+}
+
 // GetScrubs calls restripe.console.v1.Console.GetScrubs.
 func (c *consoleClient) GetScrubs(ctx context.Context, req *v1.GetScrubsRequest) (*v1.ScrubReport, error) {
 	response, err := c.getScrubs.CallUnary(ctx, connect.NewRequest(req))
@@ -1065,6 +1222,19 @@ type ConsoleHandler interface {
 	ReplaceNode(context.Context, *v1.ReplaceNodeRequest) (*v1.NodeChange, error)
 	RemoveNode(context.Context, *v1.RemoveNodeRequest) (*v1.NodeChange, error)
 	PlaceNode(context.Context, *v1.PlaceNodeRequest) (*v1.NodeChange, error)
+	// Whether a node could be added, and what would be moved to it; nothing is changed.
+	PlanAddNode(context.Context, *v1.AddNodeRequest) (*v1.AddNodePlan, error)
+	AddNode(context.Context, *v1.AddNodeRequest) (*v1.AddedNode, error)
+	// The balance of each backend: blocks are moved until every node holds about its share.
+	GetBalances(context.Context, *v1.GetBalancesRequest) (*v1.BalanceReport, error)
+	// What a balance would move now.
+	PlanBalance(context.Context, *v1.PlanBalanceRequest) (*v1.BalancePlan, error)
+	// Begins a balance, or gives the one under way another rate.
+	StartBalance(context.Context, *v1.StartBalanceRequest) (*v1.BalanceChange, error)
+	PauseBalance(context.Context, *v1.PauseBalanceRequest) (*v1.BalanceChange, error)
+	ResumeBalance(context.Context, *v1.ResumeBalanceRequest) (*v1.BalanceChange, error)
+	// Ends it; what was moved stays where it is.
+	CancelBalance(context.Context, *v1.CancelBalanceRequest) (*v1.BalanceChange, error)
 	// The scrub of each backend, and what scrubs found wrong.
 	GetScrubs(context.Context, *v1.GetScrubsRequest) (*v1.ScrubReport, error)
 	// The compaction of small objects of each backend, and how much is dead of its classes.
@@ -1327,6 +1497,54 @@ func NewConsoleHandler(svc ConsoleHandler, opts ...connect.HandlerOption) (strin
 		connect.WithSchema(consoleMethods.ByName("PlaceNode")),
 		connect.WithHandlerOptions(opts...),
 	)
+	consolePlanAddNodeHandler := connect.NewUnaryHandlerSimple(
+		ConsolePlanAddNodeProcedure,
+		svc.PlanAddNode,
+		connect.WithSchema(consoleMethods.ByName("PlanAddNode")),
+		connect.WithHandlerOptions(opts...),
+	)
+	consoleAddNodeHandler := connect.NewUnaryHandlerSimple(
+		ConsoleAddNodeProcedure,
+		svc.AddNode,
+		connect.WithSchema(consoleMethods.ByName("AddNode")),
+		connect.WithHandlerOptions(opts...),
+	)
+	consoleGetBalancesHandler := connect.NewUnaryHandlerSimple(
+		ConsoleGetBalancesProcedure,
+		svc.GetBalances,
+		connect.WithSchema(consoleMethods.ByName("GetBalances")),
+		connect.WithHandlerOptions(opts...),
+	)
+	consolePlanBalanceHandler := connect.NewUnaryHandlerSimple(
+		ConsolePlanBalanceProcedure,
+		svc.PlanBalance,
+		connect.WithSchema(consoleMethods.ByName("PlanBalance")),
+		connect.WithHandlerOptions(opts...),
+	)
+	consoleStartBalanceHandler := connect.NewUnaryHandlerSimple(
+		ConsoleStartBalanceProcedure,
+		svc.StartBalance,
+		connect.WithSchema(consoleMethods.ByName("StartBalance")),
+		connect.WithHandlerOptions(opts...),
+	)
+	consolePauseBalanceHandler := connect.NewUnaryHandlerSimple(
+		ConsolePauseBalanceProcedure,
+		svc.PauseBalance,
+		connect.WithSchema(consoleMethods.ByName("PauseBalance")),
+		connect.WithHandlerOptions(opts...),
+	)
+	consoleResumeBalanceHandler := connect.NewUnaryHandlerSimple(
+		ConsoleResumeBalanceProcedure,
+		svc.ResumeBalance,
+		connect.WithSchema(consoleMethods.ByName("ResumeBalance")),
+		connect.WithHandlerOptions(opts...),
+	)
+	consoleCancelBalanceHandler := connect.NewUnaryHandlerSimple(
+		ConsoleCancelBalanceProcedure,
+		svc.CancelBalance,
+		connect.WithSchema(consoleMethods.ByName("CancelBalance")),
+		connect.WithHandlerOptions(opts...),
+	)
 	consoleGetScrubsHandler := connect.NewUnaryHandlerSimple(
 		ConsoleGetScrubsProcedure,
 		svc.GetScrubs,
@@ -1473,6 +1691,22 @@ func NewConsoleHandler(svc ConsoleHandler, opts ...connect.HandlerOption) (strin
 			consoleRemoveNodeHandler.ServeHTTP(w, r)
 		case ConsolePlaceNodeProcedure:
 			consolePlaceNodeHandler.ServeHTTP(w, r)
+		case ConsolePlanAddNodeProcedure:
+			consolePlanAddNodeHandler.ServeHTTP(w, r)
+		case ConsoleAddNodeProcedure:
+			consoleAddNodeHandler.ServeHTTP(w, r)
+		case ConsoleGetBalancesProcedure:
+			consoleGetBalancesHandler.ServeHTTP(w, r)
+		case ConsolePlanBalanceProcedure:
+			consolePlanBalanceHandler.ServeHTTP(w, r)
+		case ConsoleStartBalanceProcedure:
+			consoleStartBalanceHandler.ServeHTTP(w, r)
+		case ConsolePauseBalanceProcedure:
+			consolePauseBalanceHandler.ServeHTTP(w, r)
+		case ConsoleResumeBalanceProcedure:
+			consoleResumeBalanceHandler.ServeHTTP(w, r)
+		case ConsoleCancelBalanceProcedure:
+			consoleCancelBalanceHandler.ServeHTTP(w, r)
 		case ConsoleGetScrubsProcedure:
 			consoleGetScrubsHandler.ServeHTTP(w, r)
 		case ConsoleGetCompactionsProcedure:
@@ -1658,6 +1892,38 @@ func (UnimplementedConsoleHandler) RemoveNode(context.Context, *v1.RemoveNodeReq
 
 func (UnimplementedConsoleHandler) PlaceNode(context.Context, *v1.PlaceNodeRequest) (*v1.NodeChange, error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("restripe.console.v1.Console.PlaceNode is not implemented"))
+}
+
+func (UnimplementedConsoleHandler) PlanAddNode(context.Context, *v1.AddNodeRequest) (*v1.AddNodePlan, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("restripe.console.v1.Console.PlanAddNode is not implemented"))
+}
+
+func (UnimplementedConsoleHandler) AddNode(context.Context, *v1.AddNodeRequest) (*v1.AddedNode, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("restripe.console.v1.Console.AddNode is not implemented"))
+}
+
+func (UnimplementedConsoleHandler) GetBalances(context.Context, *v1.GetBalancesRequest) (*v1.BalanceReport, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("restripe.console.v1.Console.GetBalances is not implemented"))
+}
+
+func (UnimplementedConsoleHandler) PlanBalance(context.Context, *v1.PlanBalanceRequest) (*v1.BalancePlan, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("restripe.console.v1.Console.PlanBalance is not implemented"))
+}
+
+func (UnimplementedConsoleHandler) StartBalance(context.Context, *v1.StartBalanceRequest) (*v1.BalanceChange, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("restripe.console.v1.Console.StartBalance is not implemented"))
+}
+
+func (UnimplementedConsoleHandler) PauseBalance(context.Context, *v1.PauseBalanceRequest) (*v1.BalanceChange, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("restripe.console.v1.Console.PauseBalance is not implemented"))
+}
+
+func (UnimplementedConsoleHandler) ResumeBalance(context.Context, *v1.ResumeBalanceRequest) (*v1.BalanceChange, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("restripe.console.v1.Console.ResumeBalance is not implemented"))
+}
+
+func (UnimplementedConsoleHandler) CancelBalance(context.Context, *v1.CancelBalanceRequest) (*v1.BalanceChange, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("restripe.console.v1.Console.CancelBalance is not implemented"))
 }
 
 func (UnimplementedConsoleHandler) GetScrubs(context.Context, *v1.GetScrubsRequest) (*v1.ScrubReport, error) {
