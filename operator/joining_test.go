@@ -56,13 +56,15 @@ func TestABackendAddsItsNodes(t *testing.T) {
 	w.operator()
 	w.saysOfNodes("disks", "NodesAdded", "no node is declared with an address")
 	g.StartAgent("n17", "a:7400")
-	w.declares(`{"nodes":[{"name":"n17","address":"a:7400","failureDomain":"rack9","spare":true},{"name":"n18","address":"b:7400"},{"name":"n40"}]}`)
+	w.declares(`{"nodes":[{"name":"n17","address":"a:7400","failureDomain":"rack9","spare":true},` +
+		`{"name":"n18","address":"b:7400"},{"name":"n40"}]}`)
 	w.saysOfNodes("disks", "NodesNotAdded", "not added: node n18: no agent of node n18 answers at b:7400")
 	w.eventually("n17 is there and n18 is missing", func() bool {
 		b, _ := get(w, &v1alpha1.StorageBackend{}, "disks")
 		has := func(want v1alpha1.NodeStatus) bool {
 			return slices.ContainsFunc(b.Status.Nodes, func(n v1alpha1.NodeStatus) bool {
-				return n.Name == want.Name && n.Address == want.Address && n.FailureDomain == want.FailureDomain && n.State == want.State && n.Spare == want.Spare
+				return n.Name == want.Name && n.Address == want.Address && n.FailureDomain == want.FailureDomain && n.State == want.State &&
+					n.Spare == want.Spare
 			})
 		}
 		ready := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionReady)
@@ -147,13 +149,15 @@ func TestRealGatewaysGetNodes(t *testing.T) {
 	cluster := operatortest.Start(t, 14)
 	g := cluster.Gateway
 	for i := range 40 {
-		if _, err := g.Put(t.Context(), fmt.Sprint("o/", i), bytes.NewReader(make([]byte, 100<<10)), api.PutOptions{Size: 100 << 10}); err != nil {
+		data := bytes.NewReader(make([]byte, 100<<10))
+		if _, err := g.Put(t.Context(), fmt.Sprint("o/", i), data, api.PutOptions{Size: 100 << 10}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	w := newWorld(t)
 	added := cluster.StartAgent("n15")
-	w.apply("apiVersion: restripe.io/v1alpha1\nkind: StorageBackend\nmetadata: {name: real}\nspec: {type: file, gateways: ['" + cluster.Front.URL + "'], " +
+	w.apply("apiVersion: restripe.io/v1alpha1\nkind: StorageBackend\nmetadata: {name: real}\n" +
+		"spec: {type: file, gateways: ['" + cluster.Front.URL + "'], " +
 		"use: Balance, nodes: [{name: n15, address: '" + added + "', failureDomain: rack15}, {name: n16, address: '" + added + "'}]}\n")
 	w.operator(func(o *operator.Options) {
 		o.Clock, o.Dial = clock.RealClock{}, nil

@@ -52,9 +52,10 @@ func resourcesOf(verb access.Verb) (resources []access.Resource) {
 // GetAbout says what serves, and with which settings.
 func (s *Server) GetAbout(context.Context, *consolev1.GetAboutRequest) (*consolev1.About, error) {
 	about := &consolev1.About{
-		Version: s.options.Version, Started: contract.Time(s.began), ApiServer: s.options.RESTConfig.Host, Authentication: string(s.authority.Method()),
-		Prices:      pricesView(nil),
-		LookSeconds: s.options.Intervals.Look.Seconds(), SampleSeconds: s.options.Intervals.Sample.Seconds(),
+		Version: s.options.Version, Started: contract.Time(s.began), ApiServer: s.options.RESTConfig.Host,
+		Authentication: string(s.authority.Method()),
+		Prices:         pricesView(nil),
+		LookSeconds:    s.options.Intervals.Look.Seconds(), SampleSeconds: s.options.Intervals.Sample.Seconds(),
 		HistorySamples: int64(s.history.Limit()), AuditDirectory: s.options.AuditDirectory, Sources: s.freshness(""),
 	}
 	for _, backend := range s.world.backends.all() {

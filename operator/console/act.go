@@ -78,12 +78,16 @@ func (s *auditing) act(ctx context.Context, what subject, do func(ctx context.Co
 func changeAt[T any](
 	ctx context.Context, s *auditing, seen *seenBackend, kind string, ask, change func(*client.Client, context.Context) (T, error),
 ) (after T, err error) {
-	before, err := gateways.Ask(ctx, seen.pool, quickPatience, func(ctx context.Context, c *client.Client) (T, error) { return ask(c, ctx) })
+	before, err := gateways.Ask(ctx, seen.pool, quickPatience, func(ctx context.Context, c *client.Client) (T, error) {
+		return ask(c, ctx)
+	})
 	if err != nil {
 		return after, refusalOf(err)
 	}
 	err = s.act(ctx, subject{object: kind + "/" + seen.name, before: before}, func(ctx context.Context) (any, error) {
-		after, err = gateways.Ask(ctx, seen.pool, changePatience, func(ctx context.Context, c *client.Client) (T, error) { return change(c, ctx) })
+		after, err = gateways.Ask(ctx, seen.pool, changePatience, func(ctx context.Context, c *client.Client) (T, error) {
+			return change(c, ctx)
+		})
 		return after, err
 	})
 	return after, err

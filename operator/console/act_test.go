@@ -83,9 +83,15 @@ func TestNothingChangesUnrecorded(t *testing.T) {
 		{consolev1connect.ConsoleStartBalanceProcedure, func() error {
 			return last(c.StartBalance(ctx, &consolev1.StartBalanceRequest{Backend: "real", BytesPerSecond: &slow}))
 		}},
-		{consolev1connect.ConsolePauseBalanceProcedure, func() error { return last(c.PauseBalance(ctx, &consolev1.PauseBalanceRequest{})) }},
-		{consolev1connect.ConsoleResumeBalanceProcedure, func() error { return last(c.ResumeBalance(ctx, &consolev1.ResumeBalanceRequest{})) }},
-		{consolev1connect.ConsoleCancelBalanceProcedure, func() error { return last(c.CancelBalance(ctx, &consolev1.CancelBalanceRequest{})) }},
+		{consolev1connect.ConsolePauseBalanceProcedure, func() error {
+			return last(c.PauseBalance(ctx, &consolev1.PauseBalanceRequest{}))
+		}},
+		{consolev1connect.ConsoleResumeBalanceProcedure, func() error {
+			return last(c.ResumeBalance(ctx, &consolev1.ResumeBalanceRequest{}))
+		}},
+		{consolev1connect.ConsoleCancelBalanceProcedure, func() error {
+			return last(c.CancelBalance(ctx, &consolev1.CancelBalanceRequest{}))
+		}},
 		{consolev1connect.ConsoleDeletePolicyProcedure, func() error {
 			return last(c.DeletePolicy(ctx, &consolev1.DeletePolicyRequest{Name: "there", Confirm: "there"}))
 		}},

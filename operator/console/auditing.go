@@ -33,7 +33,8 @@ func (s *auditing) ListAudit(_ context.Context, request *consolev1.ListAuditRequ
 	for i := range actions {
 		a := &actions[i]
 		list.Actions = append(list.Actions, &consolev1.AuditAction{
-			Sequence: a.Sequence, Begun: contract.Time(a.Begun), Ended: contract.Time(a.Ended), User: a.User, Method: a.Method, From: a.From, Verb: a.Verb, Action: a.Action, Object: a.Object,
+			Sequence: a.Sequence, Begun: contract.Time(a.Begun), Ended: contract.Time(a.Ended), User: a.User, Method: a.Method,
+			From: a.From, Verb: a.Verb, Action: a.Action, Object: a.Object,
 			Before: string(a.Before), After: string(a.After), PlanHash: a.PlanHash, Result: string(a.Result), Error: a.Error,
 		})
 	}

@@ -20,9 +20,11 @@ type balances struct {
 }
 
 // adding is what the gateways are asked for to add a node.
-func (s *balances) adding(request *consolev1.AddNodeRequest, isDry bool) (*seenBackend, string, func(context.Context, *client.Client) (api.AddedNode, error), error) {
-	name := request.GetNode().GetName()
-	seen, err := s.backendNamed(request.GetNode().GetBackend())
+func (s *balances) adding(
+	request *consolev1.AddNodeRequest, isDry bool,
+) (seen *seenBackend, name string, add func(context.Context, *client.Client) (api.AddedNode, error), err error) {
+	name = request.GetNode().GetName()
+	seen, err = s.backendNamed(request.GetNode().GetBackend())
 	wanted := api.AddRequest{
 		Address: request.Address, Domain: request.FailureDomain, Spare: request.Spare, Use: api.UseCapacity,
 		BytesPerSecond: request.BytesPerSecond, DryRun: isDry,

@@ -61,7 +61,8 @@ func (s *heats) heat(backend, class string) *consolev1.HeatReport {
 
 func classHeatView(backend string, report *api.HeatReport, class *api.ClassHeat, policy *v1alpha1.RedundancyPolicy, now time.Time) *consolev1.ClassHeat {
 	view := &consolev1.ClassHeat{
-		Backend: backend, Class: class.Class, At: contract.Time(report.At), Complete: report.Complete, HalfLife: class.HalfLife, Dwell: class.Dwell,
+		Backend: backend, Class: class.Class, At: contract.Time(report.At), Complete: report.Complete, HalfLife: class.HalfLife,
+		Dwell: class.Dwell,
 	}
 	if policy != nil {
 		view.Policy, view.Rules, view.Pin = policy.Name, ruleViews(policy), pinView(policy, now)
@@ -106,8 +107,9 @@ func choiceView(status *v1alpha1.TemperatureStatus) *consolev1.TemperatureChoice
 	}
 	regret := price.RegretOf(status)
 	view := &consolev1.TemperatureChoice{
-		Leader: status.Leader, Since: contract.Time(status.Since.Time), Reason: status.Reason, CountedSince: contract.Time(status.CountedSince.Time),
-		Days: regret.Days, Paid: regret.Paid, SavedPerMonth: regret.SavedPerMonth, ByRules: regret.Rules,
+		Leader: status.Leader, Since: contract.Time(status.Since.Time), Reason: status.Reason,
+		CountedSince: contract.Time(status.CountedSince.Time),
+		Days:         regret.Days, Paid: regret.Paid, SavedPerMonth: regret.SavedPerMonth, ByRules: regret.Rules,
 		LookedAt: stampOf(status.LookedAt),
 	}
 	for _, way := range regret.Ways {

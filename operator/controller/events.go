@@ -65,7 +65,8 @@ func (a *announcer) added(backend *v1alpha1.StorageBackend, node *v1alpha1.Backe
 	if isBalanced {
 		then = "; blocks are moved to it until every node holds about its share"
 	}
-	a.events.Eventf(backend, nil, corev1.EventTypeNormal, "NodeAdded", "Add", "node %s at %s was added to the cluster%s", node.Name, node.Address, then)
+	a.events.Eventf(backend, nil, corev1.EventTypeNormal, "NodeAdded", "Add",
+		"node %s at %s was added to the cluster%s", node.Name, node.Address, then)
 }
 
 // led announces that another candidate leads a class, and why.

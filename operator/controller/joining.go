@@ -85,7 +85,8 @@ func (r *BackendReconciler) addNodes(ctx context.Context, backend *v1alpha1.Stor
 	if len(owing) > 0 {
 		if _, err := adder.StartBalance(ctx, api.BalanceRequest{}); err != nil {
 			problem = &decide.Problem{
-				Reason: decide.ReasonBalanceNotBegun, Message: fmt.Sprintf("node %s was added, and the balance did not begin: %s", owing[0], oneLine(err)),
+				Reason:  decide.ReasonBalanceNotBegun,
+				Message: fmt.Sprintf("node %s was added, and the balance did not begin: %s", owing[0], oneLine(err)),
 			}
 			owing = nil // another time
 		}

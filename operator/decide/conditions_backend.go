@@ -40,7 +40,9 @@ func WithMissing(declared []v1alpha1.BackendNode, known []v1alpha1.NodeStatus) [
 	all := slices.Clone(known)
 	for _, node := range declared {
 		if !slices.ContainsFunc(all, func(n v1alpha1.NodeStatus) bool { return n.Name == node.Name }) {
-			all = append(all, v1alpha1.NodeStatus{Name: node.Name, Address: node.Address, FailureDomain: node.FailureDomain, State: nodeMissing})
+			all = append(all, v1alpha1.NodeStatus{
+				Name: node.Name, Address: node.Address, FailureDomain: node.FailureDomain, State: nodeMissing,
+			})
 		}
 	}
 	slices.SortFunc(all, func(a, b v1alpha1.NodeStatus) int { return strings.Compare(a.Name, b.Name) })

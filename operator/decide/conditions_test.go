@@ -249,7 +249,9 @@ func TestNodePlaces(t *testing.T) {
 }
 
 func TestNewAndMovedNodes(t *testing.T) {
-	known := []v1alpha1.NodeStatus{{Name: "n1", Address: "a:1", State: nodeUp}, {Name: "n2", Address: "b:1", State: "down"}, {Name: "n9", State: nodeMissing}}
+	known := []v1alpha1.NodeStatus{
+		{Name: "n1", Address: "a:1", State: nodeUp}, {Name: "n2", Address: "b:1", State: "down"}, {Name: "n9", State: nodeMissing},
+	}
 	for _, c := range []struct {
 		intent   string
 		declared v1alpha1.BackendNode

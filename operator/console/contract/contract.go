@@ -33,7 +33,8 @@ func Seconds(seconds float64) *float64 {
 func Node(backend string, n *api.NodeInfo) *consolev1.Node {
 	view := &consolev1.Node{
 		Backend: backend, Name: string(n.ID), Address: n.Address, FailureDomain: n.Domain, State: n.State, Declared: n.Declared, Spare: n.Spare,
-		Release: n.Release, StoreKind: n.StoreKind, Durable: n.Durable, UsedBytes: n.UsedBytes, CapacityBytes: n.CapacityBytes, Slots: n.Slots, Warnings: n.Warnings,
+		Release: n.Release, StoreKind: n.StoreKind, Durable: n.Durable, UsedBytes: n.UsedBytes, CapacityBytes: n.CapacityBytes,
+		Slots: n.Slots, Warnings: n.Warnings,
 		Fenced: n.Fenced, OutBy: n.OutBy, Replaces: string(n.Replaces), Volume: n.Volume,
 		Rates: &consolev1.NodeRates{Read: twoDigits(n.Rates.Read), Sent: twoDigits(n.Rates.Sent), Written: twoDigits(n.Rates.Written)},
 	}
@@ -44,7 +45,10 @@ func Node(backend string, n *api.NodeInfo) *consolev1.Node {
 		view.Since = Time(*n.Since)
 	}
 	if d := n.Drain; d != nil {
-		view.Drain = &consolev1.Drain{SlotsTotal: d.SlotsTotal, SlotsLeft: d.SlotsLeft, BytesPerSecond: d.BytesPerSecond, Paused: d.Paused, EtaSeconds: Seconds(d.ETASeconds)}
+		view.Drain = &consolev1.Drain{
+			SlotsTotal: d.SlotsTotal, SlotsLeft: d.SlotsLeft, BytesPerSecond: d.BytesPerSecond, Paused: d.Paused,
+			EtaSeconds: Seconds(d.ETASeconds),
+		}
 	}
 	return view
 }
@@ -74,8 +78,10 @@ func twoDigits(rate float64) int64 {
 // Scrub is how far the scrub of a backend is.
 func Scrub(backend string, scrub *api.Scrub) *consolev1.Scrub {
 	view := &consolev1.Scrub{
-		Backend: backend, State: string(scrub.State), Depth: string(scrub.Depth), Cycle: scrub.Cycle, GroupsTotal: scrub.GroupsTotal, GroupsDone: scrub.GroupsDone,
-		BytesTotal: scrub.BytesTotal, BytesDone: scrub.BytesDone, Findings: scrub.Findings, Repaired: scrub.Repaired, Error: scrub.Error, Started: Time(scrub.Started),
+		Backend: backend, State: string(scrub.State), Depth: string(scrub.Depth), Cycle: scrub.Cycle,
+		GroupsTotal: scrub.GroupsTotal, GroupsDone: scrub.GroupsDone,
+		BytesTotal: scrub.BytesTotal, BytesDone: scrub.BytesDone, Findings: scrub.Findings, Repaired: scrub.Repaired,
+		Error: scrub.Error, Started: Time(scrub.Started),
 	}
 	if scrub.Finished != nil {
 		view.Finished = Time(*scrub.Finished)

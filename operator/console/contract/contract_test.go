@@ -21,7 +21,8 @@ func TestAPlanInOneSentence(t *testing.T) {
 		want string
 	}{
 		{api.BalancePlan{Even: true, Seconds: 0}, "Every node would hold about its share; nothing is moved"},
-		{api.BalancePlan{Bytes: 1 << 30, Slots: 3, BytesPerSecond: 32 << 20, Seconds: 96}, "1.0 GiB in 3 slots would be moved, which takes 1 min 36 s at 32 MiB/s"},
+		{api.BalancePlan{Bytes: 1 << 30, Slots: 3, BytesPerSecond: 32 << 20, Seconds: 96},
+			"1.0 GiB in 3 slots would be moved, which takes 1 min 36 s at 32 MiB/s"},
 		{api.BalancePlan{Bytes: 1 << 30, Slots: 1, Seconds: -1}, "1.0 GiB in 1 slot would be moved"},
 	} {
 		if said := BalancePlan(&c.plan).Said; said != c.want {

@@ -10,7 +10,6 @@ import (
 
 	"k8s.io/utils/clock"
 
-	"github.com/restripe/restripe/agent/block"
 	"github.com/restripe/restripe/agent/gateway/api"
 	"github.com/restripe/restripe/agent/gateway/client"
 	"github.com/restripe/restripe/agent/stripe"
@@ -24,16 +23,13 @@ func Constant(rate float64) Heat { return func(time.Time) float64 { return rate 
 
 // Cluster is the gateways of one backend. Its methods are safe for concurrent use.
 type Cluster struct {
+	*Members
 	clock clock.PassiveClock
 	speed int64 // bytes per second of a transition without a limit
 
 	mutex   sync.Mutex // of what follows
 	down    error
 	nodes   []api.NodeStatus
-	agents  map[string]string // ids of agents that answer and are no members, by address
-	removed map[string]bool   // nodes that were members
-	balance api.Balance       // moves nothing, and ends when it is told to
-	stuck   error             // why no balance begins
 	classes map[string]*class
 	strays  []stray
 	jobs    map[string]*job
@@ -70,12 +66,10 @@ type batch struct {
 
 // New returns a cluster of so many nodes, which share nothing, and of no classes.
 func New(clock clock.PassiveClock, nodes int, speed int64) *Cluster {
-	c := &Cluster{
-		clock: clock, speed: speed, classes: map[string]*class{}, jobs: map[string]*job{}, calls: map[string]int{},
-		agents: map[string]string{}, removed: map[string]bool{}, balance: api.Balance{State: api.BalanceNone},
-	}
+	c := &Cluster{clock: clock, speed: speed, classes: map[string]*class{}, jobs: map[string]*job{}, calls: map[string]int{}}
+	c.Members = &Members{of: c, agents: map[string]string{}, removed: map[string]bool{}, balance: api.Balance{State: api.BalanceNone}}
 	for i := range nodes {
-		c.enter(api.NodeStatus{ID: nodeName(i), Address: fmt.Sprintf("agent-%d:7400", i+1)})
+		c.enterNode(api.NodeStatus{ID: nodeName(i), Address: fmt.Sprintf("agent-%d:7400", i+1)})
 	}
 	return c
 }
@@ -240,115 +234,6 @@ func (c *Cluster) PlaceNode(_ context.Context, id string, request api.PlaceReque
 		return api.NodeInfo{NodeStatus: *node}, nil
 	}
 	return api.NodeInfo{}, fmt.Errorf("%w: node %q", api.ErrNotFound, id)
-}
-
-// StartAgent has the agent of a node that is no member answer at an address.
-func (c *Cluster) StartAgent(id, address string) {
-	c.mutex.Lock()
-	defer c.mutex.Unlock()
-	c.agents[address] = id
-}
-
-// RemoveNode makes a node no member any more; its agent goes on.
-func (c *Cluster) RemoveNode(id string) {
-	c.mutex.Lock()
-	defer c.mutex.Unlock()
-	c.nodes = slices.DeleteFunc(c.nodes, func(node api.NodeStatus) bool {
-		if string(node.ID) != id {
-			return false
-		}
-		c.agents[node.Address], c.removed[id] = id, true
-		return true
-	})
-}
-
-// SetBalance has the balance be in a state.
-func (c *Cluster) SetBalance(state api.BalanceState) {
-	c.mutex.Lock()
-	defer c.mutex.Unlock()
-	c.balance.State = state
-}
-
-// FailBalance has no balance begin, for a reason; nil ends that.
-func (c *Cluster) FailBalance(err error) {
-	c.mutex.Lock()
-	defer c.mutex.Unlock()
-	c.stuck = err
-}
-
-// Balance returns the balance as it is.
-func (c *Cluster) Balance() api.Balance {
-	c.mutex.Lock()
-	defer c.mutex.Unlock()
-	return c.balance
-}
-
-// enter makes a node a member.
-func (c *Cluster) enter(node api.NodeStatus) {
-	node.State, node.StoreKind, node.Durable, node.CapacityBytes = "up", "file", true, 4<<40
-	c.nodes = append(c.nodes, node)
-}
-
-// AddNode makes a node a member whose agent answers.
-func (c *Cluster) AddNode(_ context.Context, id string, request api.AddRequest) (api.AddedNode, error) {
-	c.mutex.Lock()
-	defer c.mutex.Unlock()
-	if err := c.begin("AddNode"); err != nil {
-		return api.AddedNode{}, err
-	}
-	switch isMember := slices.ContainsFunc(c.nodes, func(node api.NodeStatus) bool { return string(node.ID) == id }); {
-	case isMember:
-		return api.AddedNode{}, refusal(api.CodeConflict, "node %s is a member already", id)
-	case c.removed[id]:
-		return api.AddedNode{}, refusal(api.CodeConflict, "node %s was a member and is declared removed; run `restripe node up %s`", id, id)
-	case c.agents[request.Address] == "":
-		return api.AddedNode{}, refusal(api.CodeUnavailable, "no agent of node %s answers at %s", id, request.Address)
-	case c.agents[request.Address] != id:
-		return api.AddedNode{}, refusal(api.CodeConflict, "the agent at %s says it is node %s, not %s", request.Address, c.agents[request.Address], id)
-	case request.Use == api.UseBalance && request.Spare:
-		return api.AddedNode{}, refusal(api.CodeBadRequest, "node %s is to be a spare, which takes no blocks of others", id)
-	}
-	var answer api.AddedNode
-	if request.DryRun {
-		return answer, nil
-	}
-	c.enter(api.NodeStatus{ID: block.NodeID(id), Address: request.Address, Domain: request.Domain, Spare: request.Spare})
-	delete(c.agents, request.Address)
-	answer.Node = &api.NodeInfo{NodeStatus: c.nodes[len(c.nodes)-1]}
-	if request.Use == api.UseBalance {
-		balance, err := c.startBalance()
-		if err != nil {
-			return api.AddedNode{}, refusal(api.CodeUnknownOutcome, "node %s was added, and it is not known whether the balance began: %v", id, err)
-		}
-		answer.Balance = &balance
-	}
-	return answer, nil
-}
-
-// StartBalance begins a balance unless one is under way.
-func (c *Cluster) StartBalance(_ context.Context, request api.BalanceRequest) (api.Balance, error) {
-	c.mutex.Lock()
-	defer c.mutex.Unlock()
-	if err := c.begin("StartBalance"); err != nil {
-		return api.Balance{}, err
-	}
-	balance, err := c.startBalance()
-	if err == nil && request.BytesPerSecond != nil {
-		c.balance.BytesPerSecond = *request.BytesPerSecond
-		balance = c.balance
-	}
-	return balance, err
-}
-
-// startBalance begins a balance unless one is under way. The caller holds the mutex.
-func (c *Cluster) startBalance() (api.Balance, error) {
-	if c.stuck != nil {
-		return api.Balance{}, c.stuck
-	}
-	if !c.balance.IsUnderWay() {
-		c.balance = api.Balance{Number: c.balance.Number + 1, State: api.BalanceRunning}
-	}
-	return c.balance, nil
 }
 
 // Calls returns how often each method was called.
