@@ -15,6 +15,7 @@ var (
 type rule struct {
 	right   access.Right // the zero Right: only to be known
 	changes bool         // it passes auditing.act, and is in the audit log
+	tries   bool         // it finds out whether something could be changed, and changes nothing
 }
 
 // rules is the one table of what every call needs. A call that is not in it is refused.
@@ -50,8 +51,9 @@ var rules = map[string]rule{
 	consolev1connect.ConsoleGetPictureProcedure:   work(access.Policies),
 	consolev1connect.ConsolePlanRollbackProcedure: work(access.Policies),
 	consolev1connect.ConsoleWhatIfProcedure:       work(access.Policies),
-	consolev1connect.ConsolePlanAddNodeProcedure:  work(access.Backends),
 	consolev1connect.ConsolePlanBalanceProcedure:  work(access.Backends),
+	// It changes nothing, and has a gateway ask whoever is at an address: who may not add nodes has no business with that.
+	consolev1connect.ConsolePlanAddNodeProcedure: {right: access.Right{Verb: access.Apply, Resource: access.Backends}, tries: true},
 
 	consolev1connect.ConsoleApplyPolicyProcedure:  change(access.Apply, access.Policies),
 	consolev1connect.ConsoleDeletePolicyProcedure: change(access.Apply, access.Policies),

@@ -48,7 +48,7 @@ func TestEveryCallIsInTheTable(t *testing.T) {
 		if _, known := all[procedure]; !known {
 			t.Errorf("the rule for %s is for no call", procedure)
 		}
-		if changes := rule.right.Verb != "" && rule.right.Verb.Changes(); changes != rule.changes {
+		if changes := rule.right.Verb != "" && rule.right.Verb.Changes(); changes != (rule.changes || rule.tries) {
 			t.Errorf("%s needs the verb %q and changes %v", procedure, rule.right.Verb, rule.changes)
 		}
 	}
