@@ -49,12 +49,7 @@ func TestTransitionsMakeGroupsWider(t *testing.T) {
 			}
 			spec.Ladder = is.ladder
 			c.putClass(c.gateway, spec)
-			c.walked(c.gateway, clock)
-			request := api.TransitionRequest{Selector: api.Selector{Class: "grows"}, To: is.to}
-			estimate, err := c.gateway.Estimate(t.Context(), request)
-			if err != nil {
-				t.Fatal(err)
-			}
+			request, estimate := estimated(t, c, clock, is.to)
 			groups := 0
 			wholes := 0 // in regions, of groups that are alike
 			for _, views := range kindsOf(c) {
@@ -237,6 +232,18 @@ func TestGroupsBecomeWiderOverDomains(t *testing.T) {
 	c.audit()
 }
 
+// estimated asks what it costs to take the class to a scheme, once its groups were looked at.
+func estimated(t *testing.T, c *cluster, clock *handClock, to string) (request api.TransitionRequest, estimate api.Estimate) {
+	t.Helper()
+	c.walked(c.gateway, clock)
+	request = api.TransitionRequest{Selector: api.Selector{Class: "grows"}, To: to}
+	estimate, err := c.gateway.Estimate(t.Context(), request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return request, estimate
+}
+
 // narrowed has what became wider become narrower again, by columns alone, and copies of what was written as wide.
 func narrowed(t *testing.T, c *cluster, clock *handClock, spec api.ClassSpec, to string, want map[string][]byte) {
 	t.Helper()
@@ -261,12 +268,7 @@ func narrowed(t *testing.T, c *cluster, clock *handClock, spec api.ClassSpec, to
 		t.Fatal(err)
 	}
 	want[key] = slices.Concat(want[key][:30_000], patch, want[key][30_900:])
-	c.walked(c.gateway, clock)
-	request := api.TransitionRequest{Selector: api.Selector{Class: "grows"}, To: to}
-	estimate, err := c.gateway.Estimate(t.Context(), request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	request, estimate := estimated(t, c, clock, to)
 	if wide == 0 || estimate.GroupsReshaped != wide || estimate.GroupsCopied != native {
 		t.Errorf("%d wide groups and %d that were written so: %+v", wide, native, estimate)
 	}
@@ -372,12 +374,7 @@ func TestColumnsComeFromOneNode(t *testing.T) {
 			}
 			spec.Ladder = is.to
 			c.putClass(c.gateway, spec)
-			c.walked(c.gateway, clock)
-			request := api.TransitionRequest{Selector: api.Selector{Class: "grows"}, To: is.to}
-			estimate, err := c.gateway.Estimate(t.Context(), request)
-			if err != nil {
-				t.Fatal(err)
-			}
+			request, estimate := estimated(t, c, clock, is.to)
 			done := c.transition(request)
 			if done.State != api.TransitionDone || done.GroupsReshaped != int64(len(want)) || done.ObjectsRewritten != 0 {
 				t.Fatalf("%+v", done)

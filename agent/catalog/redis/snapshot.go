@@ -80,7 +80,7 @@ func (s *snapshot) Scan(ctx context.Context, prefix, after string, limit int) ([
 		return nil, kv.ErrClosed
 	}
 	if !s.saved {
-		if err := s.renew(ctx, s.hash, s.index); err != nil {
+		if err := s.renew(ctx); err != nil {
 			return nil, err
 		}
 		return e.list(ctx, s.hash, s.index, prefix, after, limit)
@@ -96,7 +96,7 @@ func (s *snapshot) Scan(ctx context.Context, prefix, after string, limit int) ([
 		if err != nil {
 			return nil, err
 		}
-		if err := s.renew(ctx, s.hash, s.index); err != nil {
+		if err := s.renew(ctx); err != nil {
 			return nil, err
 		}
 		page, end := merge(now, saved, limit)
@@ -109,9 +109,11 @@ func (s *snapshot) Scan(ctx context.Context, prefix, after string, limit int) ([
 }
 
 // renew keeps what belongs to a snapshot for longer, and checks that it is there.
-func (s *snapshot) renew(ctx context.Context, keys ...string) error {
-	for _, key := range keys {
-		kept, err := s.engine.client.Do(ctx, s.engine.client.B().Expire().Key(key).Seconds(snapshotSeconds).Build()).AsBool()
+func (s *snapshot) renew(ctx context.Context) error {
+	b := s.engine.client.B()
+	for _, answer := range s.engine.client.DoMulti(ctx,
+		b.Expire().Key(s.hash).Seconds(snapshotSeconds).Build(), b.Expire().Key(s.index).Seconds(snapshotSeconds).Build()) {
+		kept, err := answer.AsBool()
 		if err != nil {
 			return fmt.Errorf("listing a snapshot of the catalog %s: %w", s.engine.location, err)
 		}

@@ -1,7 +1,7 @@
 package schema
 
 import (
-	"hash/fnv"
+	"hash/maphash"
 
 	"github.com/restripe/restripe/agent/block"
 )
@@ -31,7 +31,8 @@ type ObjectSummary struct {
 	Size  int64  `cbor:"5,keyasint"`
 }
 
-// Likeness is the same of lists that are equal, and hardly ever of others, among those that were read or among those that were not.
+// Likeness is the same of lists that are equal, and hardly ever of others, in one process: among those of records that were read as
+// summaries, or among those of LikenessOf.
 type Likeness uint64
 
 // LikenessOf is that of nodes.
@@ -49,8 +50,6 @@ func (l *Likeness) UnmarshalCBOR(encoded []byte) error {
 	return nil
 }
 
-func likenessOf(text []byte) Likeness {
-	hash := fnv.New64a()
-	_, _ = hash.Write(text) // it never fails
-	return Likeness(hash.Sum64())
-}
+var likenessSeed = maphash.MakeSeed()
+
+func likenessOf(text []byte) Likeness { return Likeness(maphash.Bytes(likenessSeed, text)) }
