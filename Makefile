@@ -33,11 +33,11 @@ RACE_TESTS := Under|Together|Clients|While|During|Pause|Share|Readers|Pipeline|S
 FUZZ_RUNS ?= 2000
 FUZZ_FOLDERS ?= agent policies
 
-.PHONY: help build package images run test vet format lint race unit fuzz e2e clients failover kube kind ceph alerts web browser playbooks rollout pictures spec sim sim-short sim-long sim-canaries bench bench-kernel bench-operator bench-console bench-ceph bench-security bench-catalog bench-clients bench-small generate generate-check sbom vulnerable clean
+.PHONY: help build package images run test vet format lint race unit fuzz e2e clients failover kube kind ceph alerts web browser playbooks rollout rollout-short pictures spec sim sim-short sim-long sim-canaries bench bench-kernel bench-operator bench-console bench-ceph bench-security bench-catalog bench-clients bench-small generate generate-check sbom vulnerable clean
 
 help:
 	@sed -n 's/^# make /make /p' Makefile
-	@echo "make build|package|images|vet|format|lint|race|unit|fuzz|e2e|clients|failover|kube|kind|ceph|alerts|web|browser|playbooks|rollout|pictures|spec|sim|sim-short|sim-long|sim-canaries|bench|bench-kernel|bench-operator|bench-console|bench-ceph|bench-security|bench-catalog|bench-clients|bench-small|generate|generate-check|sbom|vulnerable|clean"
+	@echo "make build|package|images|vet|format|lint|race|unit|fuzz|e2e|clients|failover|kube|kind|ceph|alerts|web|browser|playbooks|rollout|rollout-short|pictures|spec|sim|sim-short|sim-long|sim-canaries|bench|bench-kernel|bench-operator|bench-console|bench-ceph|bench-security|bench-catalog|bench-clients|bench-small|generate|generate-check|sbom|vulnerable|clean"
 
 # TAGS=ceph builds the Ceph store in, for which it takes a C compiler and librados-dev.
 TAGS ?=
@@ -65,7 +65,7 @@ web/dist/index.html: web/node_modules/.package-lock.json web/index.html web/vite
 ARCHITECTURES ?= amd64 arm64
 
 package: $(if $(PAGES),web/dist/index.html)
-	@VERSION='$(VERSION)' ARCHITECTURES='$(ARCHITECTURES)' NFPM='$(NFPM)' TAGS='$(PAGES)' playbooks/package/build.sh
+	@VERSION='$(VERSION)' ARCHITECTURES='$(ARCHITECTURES)' NFPM='$(NFPM)' TAGS='$(PAGES)' QUICK='$(QUICK)' playbooks/package/build.sh
 
 # Images of containers of both programs, in bin/images, without a container engine; ARCHITECTURES= says for which processors. Their tag
 # is the release, which the chart runs, unless VERSION is typed.
@@ -151,9 +151,13 @@ browser:
 playbooks:
 	@e2e/playbooks.sh
 
-# The playbooks, over guests with systemd on this machine, which takes root; KEEP=1 leaves the guests.
+# The playbooks, over guests with systemd on this machine, which takes root; KEEP=1 leaves the guests. The short one ends when a lost guest
+# is replaced.
 rollout:
 	@KEEP=$(KEEP) NFPM='$(NFPM)' e2e/rollout/run.sh
+
+rollout-short:
+	@SHORT=1 KEEP=$(KEEP) NFPM='$(NFPM)' e2e/rollout/run.sh
 
 # The pictures of docs/pictures, of a cluster that is started for them, in about two minutes; pngquant makes them small.
 pictures:

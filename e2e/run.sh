@@ -18,8 +18,8 @@ set -u
 cd "$(dirname "$0")/.." || exit
 source e2e/report.sh
 
-checks=(vet format lint generate-check spec sim-short fuzz unit race e2e clients ceph kube alerts web browser playbooks)
-beside=" clients ceph kube alerts web browser playbooks "
+checks=(vet format lint generate-check spec sim-short fuzz unit race e2e clients ceph kube alerts web browser playbooks rollout-short)
+beside=" clients ceph kube alerts web browser playbooks rollout-short "
 case ${1:-} in
 --list)
   printf '%s\n' "${checks[@]}"

@@ -30,6 +30,7 @@ import (
 	"github.com/restripe/restripe/agent/access"
 	"github.com/restripe/restripe/agent/flock"
 	"github.com/restripe/restripe/operator/api/v1alpha1"
+	definitions "github.com/restripe/restripe/operator/config"
 	"github.com/restripe/restripe/operator/controller"
 	"github.com/restripe/restripe/operator/gateways"
 )
@@ -151,6 +152,17 @@ func newManager(options *Options, log *slog.Logger) (manager.Manager, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reaching the API server at %s: %w", options.RESTConfig.Host, err)
 	}
+	server, err := discovery.NewDiscoveryClientForConfigAndClient(m.GetConfig(), m.GetHTTPClient())
+	if err != nil {
+		return nil, fmt.Errorf("asking the API server what it serves: %w", err)
+	}
+	warnings, err := definitions.Served(server)
+	if err != nil {
+		return nil, fmt.Errorf("running the operator at %s: %w", m.GetConfig().Host, err)
+	}
+	for _, warning := range warnings {
+		log.Warn("definitions are of another release", "cause", warning)
+	}
 	knows := func(r *http.Request) error {
 		ctx, cancel := context.WithTimeout(r.Context(), healthPatience)
 		defer cancel()
@@ -159,7 +171,7 @@ func newManager(options *Options, log *slog.Logger) (manager.Manager, error) {
 	if err := errors.Join(m.AddHealthzCheck("runs", healthz.Ping), m.AddReadyzCheck("declared", knows)); err != nil {
 		return nil, fmt.Errorf("answering about health: %w", err)
 	}
-	recorder, err := recorderOf(m, log)
+	recorder, err := recorderOf(m, server, log)
 	if err != nil {
 		return nil, err
 	}
@@ -195,12 +207,8 @@ func (o *Options) metrics() metricsserver.Options {
 }
 
 // recorderOf returns what writes Events, or nil for an API server that has none: conditions say all that they would.
-func recorderOf(m manager.Manager, log *slog.Logger) (events.EventRecorder, error) {
-	server, err := discovery.NewDiscoveryClientForConfigAndClient(m.GetConfig(), m.GetHTTPClient())
-	if err != nil {
-		return nil, fmt.Errorf("asking the API server what it serves: %w", err)
-	}
-	_, err = server.ServerResourcesForGroupVersion(eventsv1.SchemeGroupVersion.String())
+func recorderOf(m manager.Manager, server discovery.DiscoveryInterface, log *slog.Logger) (events.EventRecorder, error) {
+	_, err := server.ServerResourcesForGroupVersion(eventsv1.SchemeGroupVersion.String())
 	switch {
 	case apierrors.IsNotFound(err):
 		log.Debug("the API server has no Events; conditions and this log tell what happens")

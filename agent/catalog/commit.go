@@ -579,6 +579,7 @@ func (t *transaction) replace(raw []byte, was *Object, extents []Extent, object 
 	t.checks = append(t.checks, kv.Check{Key: key, Value: raw})
 	t.lives.Add(extents, -1)
 	t.lives.Add(object.Extents, 1)
+	object.Locate(t.results)
 	t.writes = append(t.writes, kv.Write{Key: key, Value: codec.Encode(object)})
 	t.writes = append(t.writes, schema.ExpiryWrites(was, object)...)
 }

@@ -73,8 +73,8 @@ func decode[T any](d *decoded, key string, raw []byte, read func(key string, raw
 	return &value, nil
 }
 
-// SnapshotToRead is Snapshot for those who only read the object, with the records of its groups if those are at most so many, and
-// without any otherwise, as isWhole says. Others have the same records.
+// SnapshotToRead is Snapshot for those who only read the object, with the records of its groups if those are at most so many and it does
+// not say itself where it lies, and without any otherwise, as isWhole says. Others have the same records.
 func (o *objects) SnapshotToRead(ctx context.Context, key string, mostGroups int) (_ *Snapshot, isWhole bool, err error) {
 	found, err := o.SnapshotsToRead(ctx, []string{key}, mostGroups)
 	if err != nil {
@@ -210,6 +210,7 @@ type placed struct {
 	Object
 	all     []string
 	further []block.GroupID
+	astray  bool // see Astray
 }
 
 // fewGroups is of how many groups the keys are kept.
@@ -227,7 +228,7 @@ func place(name string, raw []byte) (placed, error) {
 // keys are those of the records of the object and its groups, of the object alone where those are more than so many.
 func (p *placed) keys(name string, most int) []string {
 	switch {
-	case len(p.Extents) > most:
+	case len(p.Extents) > most, p.Location != nil && !p.astray:
 		return []string{name}
 	case p.all != nil:
 		return p.all
@@ -237,11 +238,17 @@ func (p *placed) keys(name string, most int) []string {
 
 // with returns the object with the keys of further groups.
 func (p *placed) with(name string, lacking []block.GroupID) *placed {
-	further := &placed{Object: p.Object, all: groupKeys(name, &p.Object), further: slices.Concat(p.further, lacking)}
+	further := &placed{Object: p.Object, all: groupKeys(name, &p.Object), further: slices.Concat(p.further, lacking), astray: p.astray}
 	for _, id := range further.further {
 		further.all = append(further.all, schema.GroupKey(id), schema.LiveKey(id))
 	}
 	return further
+}
+
+// Astray says of an object that it is not where its record says, so that it is read with the records of its groups from now on.
+func (o *objects) Astray(s *Snapshot) {
+	name := schema.ObjectKey(s.Object.Key)
+	o.decoded.keep(name, s.object, &placed{Object: s.Object, all: groupKeys(name, &s.Object), astray: true})
 }
 
 func groupKeys(name string, object *Object) []string {

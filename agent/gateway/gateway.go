@@ -232,7 +232,7 @@ func (g *Gateway) build(ctx context.Context) (err error) {
 	})
 	g.metrics.objects(&g.Objects.Counters, g.catalog.SweptPieces)
 	g.catalog.Raw().Observe(g.metrics.observe)
-	g.metrics.registry.MustRegister(stores{g.agents}, traffic{g.agents}, certificates{g}, view{g}, object.Caches{})
+	g.metrics.registry.MustRegister(stores{g.agents}, traffic{g.agents}, certificates{g}, view{g}, group.Caches{})
 	g.metrics.registry.MustRegister(g.Packing, g.ReadRepairs, g.direct, kept)
 	g.Relocator = relocate.New(g.catalog, g.agents, g.Membership, g.groups, g.Repairs, g.log, o.ID)
 	g.Balancer = balance.New(balance.Parts{

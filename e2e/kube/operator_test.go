@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -13,6 +14,8 @@ import (
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	clientset "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
@@ -246,4 +249,85 @@ func mayNot(t *testing.T, account *rest.Config, who string, list []authorization
 			t.Errorf("the %s may %s %s/%s", who, forbidden.Verb, forbidden.Group, forbidden.Resource)
 		}
 	}
+}
+
+// TestOperatorBesideOtherDefinitions: where the kinds are of another release, or of none, the operator says so and what to do.
+func TestOperatorBesideOtherDefinitions(t *testing.T) {
+	server := startKubernetes(t)
+	clients, err := clientset.NewForConfig(server.config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	definitions, err := config.CRDs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ends := func(t *testing.T, want ...string) {
+		t.Helper()
+		eventually(t, "the operator says what is wrong", func(ctx context.Context) error {
+			err := operator.Run(ctx, operator.Options{RESTConfig: server.config, Logger: slog.New(slog.DiscardHandler)})
+			for _, text := range want {
+				if err == nil || !strings.Contains(err.Error(), text) {
+					return fmt.Errorf("it ends with %v, want %q", err, text)
+				}
+			}
+			return nil
+		})
+	}
+	ends(t, "does not know restripe.io", "apply the definitions of this release first")
+
+	create := func(t *testing.T, change func(*apiextensionsv1.CustomResourceDefinition), of ...*apiextensionsv1.CustomResourceDefinition) {
+		t.Helper()
+		for _, definition := range of {
+			definition = definition.DeepCopy()
+			change(definition)
+			if _, err := clients.ApiextensionsV1().CustomResourceDefinitions().Create(t.Context(), definition, metav1.CreateOptions{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	remove := func(t *testing.T) {
+		t.Helper()
+		err := clients.ApiextensionsV1().CustomResourceDefinitions().DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "the definitions are gone", func(ctx context.Context) error {
+			list, err := clients.ApiextensionsV1().CustomResourceDefinitions().List(ctx, metav1.ListOptions{})
+			if err == nil && len(list.Items) > 0 {
+				err = fmt.Errorf("%d are there", len(list.Items))
+			}
+			return err
+		})
+	}
+	create(t, func(definition *apiextensionsv1.CustomResourceDefinition) { definition.Spec.Versions[0].Name = "v1beta1" }, definitions...)
+	ends(t, "serves restripe.io as v1beta1, and this release knows v1alpha1 alone", "run the programs of that one")
+
+	remove(t)
+	create(t, func(*apiextensionsv1.CustomResourceDefinition) {}, definitions[0])
+	ends(t, "does not know the kinds", definitions[1].Spec.Names.Kind, "apply those of this one")
+
+	remove(t)
+	create(t, func(definition *apiextensionsv1.CustomResourceDefinition) {
+		if definition.Spec.Names.Kind != "RedundancyPolicy" {
+			return
+		}
+		spec := definition.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"]
+		spec.Properties["shine"] = apiextensionsv1.JSONSchemaProps{
+			Type: "object", Properties: map[string]apiextensionsv1.JSONSchemaProps{"how": {Type: "string"}},
+		}
+		delete(spec.Properties, "historyLimit")
+	}, definitions...)
+	server.awaitServed(t, definitions)
+	eventually(t, "fields that only one side has are told of", func(context.Context) error {
+		warnings, err := config.Served(clients.Discovery())
+		want := []string{
+			"the definition of RedundancyPolicy is of a newer release than this program, which does not heed: spec.shine",
+			"the definition of RedundancyPolicy is of an earlier release than this program, apply that of this one; it lacks: spec.historyLimit",
+		}
+		if err == nil && !slices.Equal(warnings, want) {
+			err = fmt.Errorf("the warnings are %q, want %q", warnings, want)
+		}
+		return err
+	})
 }

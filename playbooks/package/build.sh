@@ -6,6 +6,7 @@
 #   ARCHITECTURES  default: amd64 arm64
 #   NFPM           what packs: a module of Go at a version
 #   TAGS           as go build takes them, beside grpcnotrace
+#   QUICK          programs as tests build them, most of which is compiled already: for tries on this machine, not for others
 #
 # The descriptions are NAME.yaml. They take programs and pages from bin/packages/build, and ARCH and DEB_VERSION from the environment.
 set -euo pipefail
@@ -30,10 +31,17 @@ export DEB_VERSION
 # pack NAME FILE: makes the package of that name for ARCH.
 pack() { bin/tools/nfpm package --packager deb --config "playbooks/package/$1.yaml" --target "$2" >/dev/null; }
 
+if [ -n "${QUICK:-}" ]; then
+  flags=(-buildvcs=false -tags "${TAGS:-}")
+else
+  export CGO_ENABLED=0
+  flags=(-trimpath -buildvcs=false -tags "grpcnotrace ${TAGS:-}")
+fi
+
 rm -rf "$out"
 mkdir -p "$out/build/doc"
 # As the programs are built, so that nothing is compiled twice.
-CGO_ENABLED=0 go run -trimpath -buildvcs=false -tags "grpcnotrace ${TAGS:-}" ./tui/manual "$out/build/doc"
+go run "${flags[@]}" ./tui/manual "$out/build/doc"
 # The page of the program restripe-agent has the name that the page of the command would have, which is the same command.
 rm "$out/build/doc/restripe/man1/restripe-agent.1"
 gzip -9n "$out"/build/doc/*/man1/*.1
@@ -45,7 +53,7 @@ GOBIN=$PWD/bin/tools GOFLAGS= go install "$NFPM"
 
 for ARCH in ${ARCHITECTURES:-amd64 arm64}; do
   export ARCH
-  GOARCH=$ARCH CGO_ENABLED=0 go build -trimpath -buildvcs=false -tags "grpcnotrace ${TAGS:-}" -ldflags "$link" -o "$out/build/" . ./tui/restripe-agent
+  GOARCH=$ARCH go build "${flags[@]}" -ldflags "$link" -o "$out/build/" . ./tui/restripe-agent
   for name in "${packages[@]}"; do
     file=$out/${name}_${DEB_VERSION}_$ARCH.deb
     pack "$name" "$out/once.deb"

@@ -30,6 +30,9 @@ type Object struct {
 	// last one first: each is an object of its own, under block.EarlierKey.
 	Keep    int           `cbor:"11,keyasint,omitempty"`
 	Earlier []block.Stamp `cbor:"12,keyasint,omitempty"`
+
+	// Location is where the bytes of a small object were last stored; nil where that is not known.
+	Location *Location `cbor:"13,keyasint,omitempty"`
 }
 
 // HasExpired reports whether the object is gone at a time, though its record may still be there.

@@ -47,7 +47,7 @@ type Parts struct {
 type Objects struct {
 	Counters    Counters
 	Packing     *Packing
-	ReadRepairs *ReadRepairs
+	ReadRepairs *repair.ReadRepairs
 
 	catalog    *catalog.Catalog
 	agents     *member.Agents
@@ -82,7 +82,7 @@ type Counters struct {
 // New returns the objects of a catalog.
 func New(parts Parts) *Objects {
 	o := &Objects{
-		Packing: newPacking(), ReadRepairs: newReadRepairs(),
+		Packing: newPacking(), ReadRepairs: repair.NewReadRepairs(),
 		catalog: parts.Catalog, agents: parts.Agents, groups: parts.Groups, classes: parts.Classes, repairs: parts.Repairs,
 		heat: parts.Heat, direct: parts.Direct, cache: parts.Cache, background: parts.Background, log: parts.Logger, readGroups: parts.ReadGroups,
 		pieceGroups: parts.PieceGroups,

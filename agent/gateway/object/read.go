@@ -96,6 +96,9 @@ func (r *Reader) look(ctx context.Context, offset, length int64) (int64, error) 
 	seen, from, to := r.current, r.from, r.to
 	r.mutex.Unlock()
 	if offset < from || offset >= to {
+		if seen.Object.Location != nil {
+			r.objects.catalog.Astray(seen)
+		}
 		from, to = offset, min(offset+length, endOf(seen.Object.Extents, offset, r.objects.readGroups))
 		if _, err := r.renew(ctx, seen, from, to); err != nil {
 			return 0, err
@@ -253,6 +256,10 @@ func (d *quickData) free() {
 // one cell, or a whole object whose checksum is known.
 func (r *Reader) quick(ctx context.Context, offset, length int64) (data quickData, done bool) {
 	at, group := r.near(offset, length)
+	located := group == nil
+	if located {
+		at, group = r.located(offset, length)
+	}
 	if group == nil {
 		return data, false
 	}
@@ -265,10 +272,14 @@ func (r *Reader) quick(ctx context.Context, offset, length int64) (data quickDat
 	within, cancel := context.WithTimeout(ctx, quickPatience)
 	defer cancel()
 	var read []byte
-	if at.Checksum != 0 {
-		read, done = o.direct.ReadKnown(within, at.Address, at.Unit, at.Offset, at.Length, at.Checksum)
-	} else {
+	switch {
+	case at.Checksum == 0:
 		read, done = o.direct.Read(within, at.Address, at.Unit, at.Offset, at.Length)
+	case !r.apart:
+		read, done = o.direct.ReadKnown(within, at.Address, at.Unit, at.Offset, at.Length, at.Checksum)
+	}
+	if !done && located {
+		read, done = o.askKnown(within, at, group.CellBytes)
 	}
 	if !done {
 		release()

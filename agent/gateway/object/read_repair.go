@@ -40,7 +40,7 @@ func (r *Reader) mend(ctx context.Context, group *catalog.Group, seen *catalog.S
 		}
 	}
 	if deep { // what a node took with it shows in the records, and is repaired by them
-		o.mendings.counts.repair(r.repairs, outcomeWoken)
+		o.mendings.counts.Repair(r.repairs, repair.ReadWoken)
 		o.groups.Reported.Add(id)
 	}
 	return false, nil
@@ -77,7 +77,7 @@ func (r *Reader) rebuildForRead(ctx context.Context, id block.GroupID, seen *cat
 		if repaired {
 			outcome = repair.ReadRepaired
 		}
-		objects.mendings.counts.repair(modeFirst, outcome)
+		objects.mendings.counts.Repair(repair.ReadFirst, outcome)
 		return repaired, nil
 	})
 	select {
@@ -101,7 +101,7 @@ const (
 
 // mendings are the groups that are rebuilt because a read met a loss there.
 type mendings struct {
-	counts   *ReadRepairs
+	counts   *repair.ReadRepairs
 	patience time.Duration
 
 	mutex sync.Mutex
@@ -128,7 +128,7 @@ func (s *mendings) join(o *Objects, by *Reader, id block.GroupID, deep bool) (un
 	case o.groups.Reported.Has(id):
 		return nil, false
 	case len(s.under) >= mostMendings:
-		s.counts.repair(api.RepairWait, outcomeBusy)
+		s.counts.Repair(api.RepairWait, repair.ReadBusy)
 		return nil, false
 	}
 	m := &mending{by: by, ended: make(chan struct{}), late: make(chan struct{})}
@@ -140,7 +140,7 @@ func (s *mendings) join(o *Objects, by *Reader, id block.GroupID, deep bool) (un
 	o.background.Go(func(ctx context.Context) {
 		defer patience.Stop()
 		m.outcome = o.repairs.RebuildForRead(ctx, id, deep)
-		s.counts.repair(api.RepairWait, m.outcome)
+		s.counts.Repair(api.RepairWait, m.outcome)
 		if m.outcome != repair.ReadRepaired {
 			o.groups.Reported.Add(id)
 		}
@@ -155,12 +155,12 @@ func (s *mendings) join(o *Objects, by *Reader, id block.GroupID, deep bool) (un
 // wait waits for a group to be rebuilt, and reports whether it is whole now.
 func (s *mendings) wait(ctx context.Context, m *mending) bool {
 	began := time.Now()
-	defer func() { s.counts.waited(time.Since(began)) }()
+	defer func() { s.counts.Waited(time.Since(began)) }()
 	select {
 	case <-m.ended:
 		return m.outcome == repair.ReadRepaired
 	case <-m.late:
-		s.counts.late()
+		s.counts.Late()
 	case <-ctx.Done():
 	}
 	return false

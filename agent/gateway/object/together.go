@@ -55,6 +55,9 @@ func ReadTogether(ctx context.Context, o *Objects, readers []*Reader, tell func(
 	var told []Whole
 	for i, r := range readers {
 		at, group := r.near(0, r.Size())
+		if group == nil {
+			at, group = r.located(0, r.Size())
+		}
 		free, room := func() {}, group != nil && at.Checksum != 0
 		if room {
 			free, room = r.memory.Try(int64(at.Length))

@@ -47,14 +47,15 @@ func TestMain(m *testing.M) {
 }
 
 // The round trips to the catalog, one after the other, as kinds of the records that are read or written. A get of what was not seen
-// before has two, as only the object says which groups to read as of one instant with it. A put looks at what it writes over, announces
-// its blocks, looks at what its commit needs, and commits.
+// before has two where the object has groups of its own, as only its record says which groups to read as of one instant with it. A put
+// looks at what it writes over, announces its blocks, looks at what its commit needs, and commits.
 var (
 	putTrips = []string{"read meta o u", "update i u v", "read i meta o x", "update e g i l o v"}
 	getTrips = []string{"read o", "read g l o"}
 
-	// A small object is counted by its bytes too, as others share its group.
-	smallTrips = append(slices.Clone(putTrips[:3]), "update b e g i l o v")
+	// A small object is counted by its bytes too, as others share its group, and its record says where it lies.
+	smallPutTrips = append(slices.Clone(putTrips[:3]), "update b e g i l o v")
+	smallGetTrips = getTrips[:1]
 )
 
 // recorder takes down the round trips for puts and gets, and leaves out what goes on in the background.
@@ -168,11 +169,11 @@ func TestTripsOfTheGateway(t *testing.T) {
 			_, err := g.Put(t.Context(), key, bytes.NewReader(data), api.PutOptions{Size: int64(size)})
 			return err
 		})
-		want := putTrips
+		wantPut, wantGet := putTrips, getTrips
 		if size < api.DefaultPackBelow {
-			want = smallTrips
+			wantPut, wantGet = smallPutTrips, smallGetTrips
 		}
-		wantTrips(t, fmt.Sprintf("a put of %d bytes", size), trips, want)
+		wantTrips(t, fmt.Sprintf("a put of %d bytes", size), trips, wantPut)
 		trips = engine.of(t, func() error {
 			reader, err := g.Open(t.Context(), key)
 			if err != nil {
@@ -180,7 +181,7 @@ func TestTripsOfTheGateway(t *testing.T) {
 			}
 			return reader.WriteTo(t.Context(), io.Discard, 0, int64(size))
 		})
-		wantTrips(t, fmt.Sprintf("a get of %d bytes", size), trips, getTrips)
+		wantTrips(t, fmt.Sprintf("a get of %d bytes", size), trips, wantGet)
 	}
 }
 
@@ -255,6 +256,16 @@ func TestTripsOnTheWire(t *testing.T) {
 				key := strconv.Itoa(i)
 				puts = min(puts, of(func() error { return putOne(t.Context(), c, key, nodes, random) }))
 				gets = min(gets, of(func() error { return getOne(t.Context(), c, key) }))
+			}
+			if err := putInto(t.Context(), c, "small", true, nodes, random); err != nil {
+				t.Fatal(err)
+			}
+			small := of(func() error {
+				_, _, err := c.SnapshotToRead(t.Context(), "small", 1)
+				return err
+			})
+			if small != int64(len(smallGetTrips)) {
+				t.Errorf("a get of a small object exchanges %d messages with %s; want %d", small, name, len(smallGetTrips))
 			}
 			if puts != int64(len(putTrips)) || gets != int64(len(getTrips)) {
 				t.Errorf("a put exchanges %d messages with %s and a get %d; want %d and %d", puts, name, gets, len(putTrips), len(getTrips))

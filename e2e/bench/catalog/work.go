@@ -120,16 +120,25 @@ func (e errand) put(ctx context.Context, c *catalog.Catalog) (result, error) {
 
 // putOne announces an attempt, then the blocks of its group, whose names have the stamp in them, and commits it.
 func putOne(ctx context.Context, c *catalog.Catalog, key string, nodes []block.NodeID, random *rand.Rand) error {
+	return putInto(ctx, c, key, false, nodes, random)
+}
+
+// putInto is putOne into a group of its own, or into one that small objects share.
+func putInto(ctx context.Context, c *catalog.Catalog, key string, isPacked bool, nodes []block.NodeID, random *rand.Rand) error {
 	deadline := time.Now().Add(time.Minute)
 	var group catalog.Group
 	attempt, err := c.Begin(ctx, catalog.KindPut, deadline, func(stamp block.Stamp) []catalog.BlockSet {
-		group = newGroup(stamp, (largeBytes+columns-1)/columns, false, nodes, random)
+		group = newGroup(stamp, (largeBytes+columns-1)/columns, isPacked, nodes, random)
 		return []catalog.BlockSet{blocksOf(&group)}
 	}, catalog.Over(key))
 	if err != nil {
 		return err
 	}
 	object := newObject(key, &group, catalog.Extent{Column: catalog.WholeGroup, Length: largeBytes})
+	if isPacked {
+		object = newObject(key, &group, catalog.Extent{Length: 1000})
+		object.Checksum = random.Uint32()
+	}
 	return attempt.Commit(ctx, catalog.Change{NewGroups: []catalog.Group{group}, Put: []catalog.Object{object}})
 }
 
