@@ -443,6 +443,9 @@ func (m *machine) admissible(rt *rapid.T, o *modelled) bool {
 		if now.Generation != group.Was.Generation || !whole(group.Slots, o.change.RepairedSlots[group.Was.ID]) {
 			return false
 		}
+		if len(o.change.Put) > 0 && !now.Open { // it was dissolved once, or took columns of others
+			return false
+		}
 	}
 	for key, revision := range o.change.IfRevision {
 		if m.revisions[key] != revision {

@@ -195,6 +195,13 @@ func (r *reader) contents(groups []Group, blocks map[block.GroupID][]block.Addre
 			report.Classes = append(report.Classes, record.Class)
 		}
 	}
+	there := make(map[block.GroupID]*catalog.Group, len(c.Groups))
+	for i := range c.Groups {
+		there[c.Groups[i].ID] = &c.Groups[i]
+	}
+	for i := range c.Objects {
+		c.Objects[i].Locate(there)
+	}
 	for id, addresses := range blocks {
 		highest = max(highest, id.Stamp.Sequence)
 		report.Blocks += len(addresses)

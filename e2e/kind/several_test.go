@@ -170,8 +170,8 @@ func (s *story) missImages(t *testing.T) {
 	s.kubectl(t, "", "-n", namespace, "wait", "--for=condition=Available", "deployment/r-operator", "--timeout=1m")
 	s.helm(t, "rollback", release)
 	for _, component := range []string{"gateway", "console"} {
-		s.kubectl(t, "", "-n", namespace, "delete", "pod", "--field-selector=status.phase=Pending", "-l", "app.kubernetes.io/component="+component,
-			"--timeout=2m")
+		s.kubectl(t, "", "-n", namespace, "delete", "pod", "--field-selector=status.phase=Pending", "--timeout=2m",
+			"-l", "app.kubernetes.io/component="+component)
 	}
 	s.ready(t)
 	s.checkImages(t, "gateway", s.old)

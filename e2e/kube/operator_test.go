@@ -268,7 +268,7 @@ func TestOperatorBesideOtherDefinitions(t *testing.T) {
 			err := operator.Run(ctx, operator.Options{RESTConfig: server.config, Logger: slog.New(slog.DiscardHandler)})
 			for _, text := range want {
 				if err == nil || !strings.Contains(err.Error(), text) {
-					return fmt.Errorf("it ends with %v, want %q", err, text)
+					return fmt.Errorf("want %q; it ends with: %w", text, err)
 				}
 			}
 			return nil
@@ -300,7 +300,9 @@ func TestOperatorBesideOtherDefinitions(t *testing.T) {
 			return err
 		})
 	}
-	create(t, func(definition *apiextensionsv1.CustomResourceDefinition) { definition.Spec.Versions[0].Name = "v1beta1" }, definitions...)
+	create(t, func(definition *apiextensionsv1.CustomResourceDefinition) {
+		definition.Spec.Versions[0].Name = "v1beta1"
+	}, definitions...)
 	ends(t, "serves restripe.io as v1beta1, and this release knows v1alpha1 alone", "run the programs of that one")
 
 	remove(t)

@@ -39,7 +39,8 @@ func Served(server discovery.DiscoveryInterface) (warnings []string, err error) 
 		}
 	}
 	if len(lacking) > 0 {
-		return nil, fmt.Errorf("the API server does not know the kinds %s of %s: its definitions are of an earlier release; apply those of this one",
+		return nil, fmt.Errorf("the API server does not know the kinds %s of %s: its definitions are of an earlier release; "+
+			"apply those of this one",
 			strings.Join(lacking, ", "), version)
 	}
 	return differences(server, definitions)
@@ -69,7 +70,9 @@ func otherVersions(server discovery.DiscoveryInterface) error {
 }
 
 // differences says which fields one side has and the other has not.
-func differences(server discovery.DiscoveryInterface, definitions []*apiextensionsv1.CustomResourceDefinition) (warnings []string, err error) {
+func differences(
+	server discovery.DiscoveryInterface, definitions []*apiextensionsv1.CustomResourceDefinition,
+) (warnings []string, err error) {
 	paths, err := server.OpenAPIV3().Paths()
 	if err != nil {
 		return nil, nil //nolint:nilerr // a server without descriptions is not asked further
@@ -102,8 +105,8 @@ func differences(server discovery.DiscoveryInterface, definitions []*apiextensio
 					kind, strings.Join(more, ", ")))
 			}
 			if fewer := without(ours, theirs); len(fewer) > 0 {
-				warnings = append(warnings, fmt.Sprintf("the definition of %s is of an earlier release than this program, apply that of this one; it lacks: %s",
-					kind, strings.Join(fewer, ", ")))
+				warnings = append(warnings, fmt.Sprintf("the definition of %s is of an earlier release than this program, apply that of this one; "+
+					"it lacks: %s", kind, strings.Join(fewer, ", ")))
 			}
 		}
 	}

@@ -25,20 +25,21 @@ func (r *Reader) located(offset, length int64) (at direct.Place, group *catalog.
 		return at, nil
 	}
 	at = direct.Place{
-		Address: object.Address(), Unit: int(extent.Offset / cell), Offset: int(extent.Offset % cell), Length: int(length), Checksum: object.Checksum,
+		Address: object.Address(), Unit: int(extent.Offset / cell), Offset: int(extent.Offset % cell),
+		Length: int(length), Checksum: object.Checksum,
 	}
 	return at, &catalog.Group{ID: extent.Group, Class: object.Class, Scheme: object.Scheme, CellBytes: int(cell), Packed: true}
 }
 
-// askKnown is what the store of a node is read for, by its agent, in units of so many bytes.
-func (o *Objects) askKnown(ctx context.Context, at direct.Place, cellBytes int) (data []byte, done bool) {
+// askKnown has the agent of a node read what its store has at a place, in units of so many bytes.
+func (r *Reader) askKnown(ctx context.Context, at direct.Place, cellBytes int) (data []byte, done bool) {
 	request := wire.ReadRequest{Address: at.Address}
 	for unit, offset, left := at.Unit, at.Offset, at.Length; left > 0; unit, offset = unit+1, 0 {
 		n := min(cellBytes-offset, left)
 		request.Ranges = append(request.Ranges, wire.Range{Unit: unit, Offset: offset, Length: n})
 		left -= n
 	}
-	data, err := o.agents.Call(ctx, at.Address.Node, wire.OpRead, request, nil, nil)
+	data, err := r.objects.agents.Call(ctx, at.Address.Node, wire.OpRead, request, nil, nil)
 	if err != nil {
 		return nil, false
 	}

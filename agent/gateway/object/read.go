@@ -279,7 +279,7 @@ func (r *Reader) quick(ctx context.Context, offset, length int64) (data quickDat
 		read, done = o.direct.ReadKnown(within, at.Address, at.Unit, at.Offset, at.Length, at.Checksum)
 	}
 	if !done && located {
-		read, done = o.askKnown(within, at, group.CellBytes)
+		read, done = r.askKnown(within, at, group.CellBytes)
 	}
 	if !done {
 		release()
