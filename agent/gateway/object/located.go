@@ -2,6 +2,7 @@ package object
 
 import (
 	"context"
+	"time"
 
 	"github.com/restripe/restripe/agent/catalog"
 	"github.com/restripe/restripe/agent/gateway/direct"
@@ -31,7 +32,8 @@ func (r *Reader) located(offset, length int64) (at direct.Place, group *catalog.
 	return at, &catalog.Group{ID: extent.Group, Class: object.Class, Scheme: object.Scheme, CellBytes: int(cell), Packed: true}
 }
 
-// askKnown has the agent of a node read what its store has at a place, in units of so many bytes.
+// askKnown has the agent of a node read what its store has at a place, in units of so many bytes. One that is late it gives up where
+// others may be asked in its place, for which their group has to be known.
 func (r *Reader) askKnown(ctx context.Context, at direct.Place, cellBytes int) (data []byte, done bool) {
 	request := wire.ReadRequest{Address: at.Address}
 	for unit, offset, left := at.Unit, at.Offset, at.Length; left > 0; unit, offset = unit+1, 0 {
@@ -39,6 +41,15 @@ func (r *Reader) askKnown(ctx context.Context, at direct.Place, cellBytes int) (
 		request.Ranges = append(request.Ranges, wire.Range{Unit: unit, Offset: offset, Length: n})
 		left -= n
 	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	hedge := &r.objects.hedge
+	late := time.AfterFunc(hedge.Delay(time.Now(), at.Length), func() {
+		if hedge.Take(time.Now(), at.Length, 1) {
+			cancel()
+		}
+	})
+	defer late.Stop()
 	data, err := r.objects.agents.Call(ctx, at.Address.Node, wire.OpRead, request, nil, nil)
 	if err != nil {
 		return nil, false
