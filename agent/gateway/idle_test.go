@@ -244,6 +244,7 @@ var idleCalls = map[string]int{
 	"read meta/balance": 25,
 	"read meta/compact": 40, "update meta/compact v": 25, // its looks, one in ten minutes
 	"update meta/scrub told v": 4, // a scrub of nothing begins and ends
+	"update meta/scrub v":      4, // its progress, where that is saved before it has ended
 }
 
 // Whoever changes something tells the other gateways, which read it without the clock moving on; and nothing is read of which nobody

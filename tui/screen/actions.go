@@ -36,6 +36,10 @@ var actions = []action{
 	{&keys.Rollback, "rollback", true, (*Model).rollbackChosen},
 	{&keys.Drain, "apply", true, (*Model).drainChosen},
 	{&keys.Compact, "apply", true, (*Model).compactChosen},
+	{&keys.Balance, "get", false, (*Model).showBalance},
+	{&keys.Begin, "apply", true, (*Model).beginBalance},
+	{&keys.Stop, "pause", true, (*Model).stopBalance},
+	{&keys.Add, "apply", true, (*Model).addNode},
 	{&keys.Pin, "apply", true, (*Model).pinChosen},
 	{&keys.Unpin, "apply", true, (*Model).unpinChosen},
 	{&keys.Move, "apply", true, (*Model).moveChosen},
@@ -99,6 +103,8 @@ func nameOf(chosen any) string {
 		return "backend " + plain(one.Name)
 	case *consolev1.Compaction:
 		return "the compaction of " + plain(one.Backend)
+	case *consolev1.Balance:
+		return "the balance of " + plain(one.Backend)
 	case *consolev1.AuditAction:
 		return fmt.Sprintf("action %d", one.Sequence)
 	case *consolev1.ClassHeat:
@@ -201,6 +207,8 @@ func (m *Model) pauseChosen(chosen any) (tea.Cmd, bool) {
 		}), true
 	case *consolev1.Compaction:
 		return m.pauseCompaction(one), true
+	case *consolev1.Balance:
+		return m.pauseBalance(one), true
 	}
 	return nil, false
 }

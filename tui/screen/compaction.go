@@ -27,7 +27,7 @@ type liveBackend struct {
 
 func openBackend(s *session, one *consolev1.Backend) tea.Cmd {
 	p := &liveBackend{backend: one}
-	own := []keyGroup{{"The compaction", []key.Binding{keys.Compact, keys.Pause}}}
+	own := []keyGroup{{"The compaction", []key.Binding{keys.Compact, keys.Pause}}, {"The nodes", []key.Binding{keys.Balance, keys.Add}}}
 	p.textPage = &textPage{session: s, name: one.Name, chosen: p.chosen, own: own}
 	p.content, p.fetch = p.write, p.ask
 	return s.open(p)

@@ -154,6 +154,14 @@ func compaction() *consolev1.Compaction {
 	}
 }
 
+// balance is one under way.
+func balance() *consolev1.Balance {
+	return &consolev1.Balance{
+		Backend: "demo", State: "running", Number: 2, Planned: true, BytesTotal: 48 * mebibyte, BytesMoved: 12 * mebibyte, SlotsMoved: 96,
+		BytesPerSecond: 10 * mebibyte, EtaSeconds: proto.Float64(240), Started: ago(time.Minute), Waits: "foreground traffic",
+	}
+}
+
 func policies() []*consolev1.Policy {
 	ready := []*consolev1.Condition{{Type: "Ready", Status: "True", Reason: "InPlace", Message: "Every group is where it belongs.", Since: ago(time.Hour)}}
 	return []*consolev1.Policy{

@@ -151,6 +151,9 @@ var scenes = []struct {
 		openDemo(m, &consolev1.Compaction{Backend: "demo", State: "idle"})
 	}},
 	{"backend-earlier", func(m *Model) { openDemo(m) }},
+	{"balance", func(m *Model) { openBalanceOf(m, balance()) }},
+	{"balance-none", func(m *Model) { openBalanceOf(m, &consolev1.Balance{Backend: "demo", State: "none"}) }},
+	{"balance-earlier", func(m *Model) { openBalanceOf(m) }},
 	{"kinds", func(m *Model) { press(m, ":") }},
 	{"help", func(m *Model) {
 		press(m, ":tr", "enter")
@@ -168,6 +171,14 @@ func openDemo(m *Model, compactions ...*consolev1.Compaction) {
 	page.table.Replace(backends())
 	press(m, "enter")
 	m.stack[0].(*liveBackend).take(&consolev1.CompactionReport{Compactions: compactions})
+}
+
+// openBalanceOf opens the balance of the first node's backend with what is known of it.
+func openBalanceOf(m *Model, balances ...*consolev1.Balance) {
+	press(m, ":no", "enter")
+	tellNodes(m, nodes()...)
+	press(m, "b")
+	m.stack[0].(*liveBalance).take(&consolev1.BalanceReport{Balances: balances})
 }
 
 func ptr[T any](value T) *T { return &value }

@@ -13,6 +13,7 @@ type keymap struct {
 	Approve, Cancel, Compact                  key.Binding
 	Throttle, Rollback, Drain, Move, Reverse  key.Binding
 	Pin, Unpin                                key.Binding
+	Balance, Begin, Stop, Add                 key.Binding
 	Sort, Before, After, First, Last, Refresh key.Binding
 }
 
@@ -48,6 +49,10 @@ var keys = keymap{
 	Compact:  bind("C", "compact now", "C"),
 	Pin:      bind("n", "pin to a scheme for a time", "n"),
 	Unpin:    bind("u", "unpin", "u"),
+	Balance:  bind("b", "balance of the nodes", "b"),
+	Begin:    bind("B", "begin, or give another rate", "B"),
+	Stop:     bind("x", "stop for good", "x"),
+	Add:      bind("N", "add a node", "N"),
 	Move:     bind("m", "move to another scheme", "m"),
 
 	Sort:    bind("s", "sort by the next column", "s"),

@@ -3,6 +3,7 @@ package screen
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"reflect"
 	"slices"
@@ -177,9 +178,119 @@ func TestCompactionIsSteered(t *testing.T) {
 	}
 }
 
+// balancing is a console whose nodes are balanced and added.
+type balancing struct {
+	consolev1connect.ConsoleClient
+	made []string
+}
+
+func (b *balancing) change(what, state string, rate *int64) (*consolev1.BalanceChange, error) {
+	if rate != nil {
+		what = fmt.Sprintf("%s at %d", what, *rate)
+	}
+	b.made = append(b.made, what)
+	now := balance()
+	now.State = state
+	return &consolev1.BalanceChange{Balance: now, Said: "the balance of demo is " + state}, nil
+}
+
+func (b *balancing) PlanBalance(_ context.Context, r *consolev1.PlanBalanceRequest) (*consolev1.BalancePlan, error) {
+	_, err := b.change("plan", "", r.BytesPerSecond)
+	return &consolev1.BalancePlan{Said: "48 MiB would be moved."}, err
+}
+
+func (b *balancing) StartBalance(_ context.Context, r *consolev1.StartBalanceRequest) (*consolev1.BalanceChange, error) {
+	return b.change("start", "running", r.BytesPerSecond)
+}
+
+func (b *balancing) PauseBalance(context.Context, *consolev1.PauseBalanceRequest) (*consolev1.BalanceChange, error) {
+	return b.change("pause", "paused", nil)
+}
+
+func (b *balancing) ResumeBalance(context.Context, *consolev1.ResumeBalanceRequest) (*consolev1.BalanceChange, error) {
+	return b.change("resume", "running", nil)
+}
+
+func (b *balancing) CancelBalance(context.Context, *consolev1.CancelBalanceRequest) (*consolev1.BalanceChange, error) {
+	return b.change("cancel", "cancelled", nil)
+}
+
+func (b *balancing) PlanAddNode(_ context.Context, r *consolev1.AddNodeRequest) (*consolev1.AddNodePlan, error) {
+	b.made = append(b.made, "try "+r.Node.Name)
+	return &consolev1.AddNodePlan{Said: "n16 would be added."}, nil
+}
+
+func (b *balancing) AddNode(_ context.Context, r *consolev1.AddNodeRequest) (*consolev1.AddedNode, error) {
+	b.made = append(b.made, fmt.Sprint("add ", r.Node.Backend, " ", r.Node.Name, " ", r.Address, " ", r.FailureDomain, " ", r.Spare, " ", r.Balance))
+	return &consolev1.AddedNode{Said: "n16 was added"}, nil
+}
+
+// TestBalanceIsSteered: the page of a balance plans and begins it, pauses, resumes and stops it, gives it another rate, and shows it as it is
+// then; what is asked about first is not done by another key than y.
+func TestBalanceIsSteered(t *testing.T) {
+	console := &balancing{}
+	m := still(t, 100, 30, func(o *Options) { o.Client = console })
+	openBalanceOf(m, &consolev1.Balance{Backend: "demo", State: "none"})
+	answer := func(command tea.Cmd) {
+		t.Helper()
+		if command == nil {
+			t.Fatal("nothing is asked of the console")
+		}
+		m.Update(command())
+	}
+	shows := func(state string) {
+		t.Helper()
+		if text := m.View().Content; !strings.Contains(text, "state             "+state) {
+			t.Errorf("it is not shown as %s:\n%s", state, text)
+		}
+	}
+	answer(press(m, "B", "20MiB/s", "enter"))
+	if text := m.View().Content; !strings.Contains(text, "48 MiB would be moved.") {
+		t.Errorf("what would be moved is not said:\n%s", text)
+	}
+	press(m, "n")
+	answer(press(m, "B", "enter"))
+	answer(press(m, "y"))
+	shows("running")
+	answer(press(m, "P"))
+	shows("paused")
+	answer(press(m, "P"))
+	shows("running")
+	press(m, "x", "n")
+	answer(press(m, "B", "0", "enter"))
+	answer(press(m, "x", "y"))
+	shows("cancelled")
+	want := "plan at 20971520, plan, start, pause, resume, start at 0, cancel"
+	if made := strings.Join(console.made, ", "); made != want {
+		t.Errorf("it did %s, want %s", made, want)
+	}
+}
+
+// TestNodesAreAdded: what adding a node means is said before it is added, and what cannot be read is refused before anything is asked.
+func TestNodesAreAdded(t *testing.T) {
+	console := &balancing{}
+	m := still(t, 100, 30, func(o *Options) { o.Client = console })
+	press(m, ":no", "enter")
+	tellNodes(m, nodes()...)
+	for _, text := range []string{"n16", "n16 10.0.0.16:7481 rack1 rack2"} {
+		if command := press(m, "N", text, "enter"); command != nil && len(console.made) > 0 || !strings.Contains(m.note.text, "a node to add") {
+			t.Errorf("%q is answered by %q, after %q", text, m.note.text, console.made)
+		}
+	}
+	m.Update(press(m, "N", "n16 10.0.0.16:7481 rack1 balance", "enter")())
+	if text := m.View().Content; !strings.Contains(text, "n16 would be added.") {
+		t.Errorf("what adding it means is not said:\n%s", text)
+	}
+	m.Update(press(m, "y")())
+	want := "try n16, add demo n16 10.0.0.16:7481 rack1 false true"
+	if made := strings.Join(console.made, ", "); made != want {
+		t.Errorf("it did %s, want %s", made, want)
+	}
+}
+
 // TestReadOnlyRefuses: every action that changes something is refused before anything is asked of the console.
 func TestReadOnlyRefuses(t *testing.T) {
-	chosen := []any{transitions()[0], policies()[0], nodes()[0], &consolev1.Object{Key: "a"}, compaction()}
+	chosen := []any{transitions()[0], policies()[0], nodes()[0], &consolev1.Object{Key: "a"}, compaction(), balance()}
 	for _, one := range actions {
 		for _, what := range chosen {
 			m := furnished(t, true)

@@ -95,7 +95,10 @@ func (p *nodesPage) Filter() string                { return p.table.filter }
 func (p *nodesPage) SetFilter(text string) tea.Cmd { p.table.SetFilter(text); return nil }
 
 func (p *nodesPage) Keys() []keyGroup {
-	return []keyGroup{{"The chosen node", []key.Binding{keys.Open, keys.Drain, keys.Describe}}, listKeys()}
+	return []keyGroup{
+		{"The chosen node", []key.Binding{keys.Open, keys.Drain, keys.Describe}},
+		{"Its backend", []key.Binding{keys.Balance, keys.Add}}, listKeys(),
+	}
 }
 
 func (p *nodesPage) Chosen() any {
@@ -140,7 +143,8 @@ type liveNode struct {
 
 func openNode(s *session, row *consolev1.Node) tea.Cmd {
 	p := &liveNode{node: row}
-	p.textPage = &textPage{session: s, name: row.Name, chosen: func() any { return p.node }, own: []keyGroup{{"The node", []key.Binding{keys.Drain}}}}
+	own := []keyGroup{{"The node", []key.Binding{keys.Drain, keys.Balance}}}
+	p.textPage = &textPage{session: s, name: row.Name, chosen: func() any { return p.node }, own: own}
 	p.content = p.write
 	p.fetch = func() tea.Cmd {
 		return ask(s, func(ctx context.Context) (*consolev1.ScrubReport, error) {

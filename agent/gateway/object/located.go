@@ -14,7 +14,7 @@ import (
 // not known, or it has to be looked up.
 func (r *Reader) located(offset, length int64) (at direct.Place, group *catalog.Group) {
 	object := &r.snapshot().Object
-	if object.Location == nil || offset != 0 || length != object.Size || length == 0 || length > quickBytes || r.first {
+	if object.Location == nil || len(object.Extents) != 1 || offset != 0 || length != object.Size || length > quickBytes || r.first {
 		return at, nil
 	}
 	// Whether a key is read more often than its scheme is for shows its group alone.
