@@ -6,6 +6,8 @@ podman_hindrance() {
   [ "$(uname -s)" = Linux ] || { echo "it takes Linux"; return; }
   [ "$(id -u)" -eq 0 ] || { echo "it takes root, for $1 with systemd"; return; }
   unshare --mount --net --pid --fork true 2>/dev/null || { echo "there are no namespaces here for $1 to live in"; return; }
+  unshare --mount sh -c 'mount -t tmpfs none /mnt && mknod /mnt/null c 1 3 && : >/mnt/null' 2>/dev/null ||
+    { echo "nothing can be mounted here, or no device made, which the root of $1 takes"; return; }
   [ -d /sys/fs/cgroup/systemd ] || [ -e /sys/fs/cgroup/cgroup.controllers ] || echo "there are no control groups here, which systemd needs"
 }
 

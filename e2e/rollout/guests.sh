@@ -33,6 +33,30 @@ guests_free_subnet() {
   echo "10.77.$third"
 }
 
+# guests_hindrance: why no guest can be started, though there is an image of them; nothing where one can.
+guests_hindrance() {
+  local said since=$SECONDS
+  said=$(losetup --find 2>&1) || { echo "there are no loop devices here, which the disks of guests are: $said"; return; }
+  said=$(guest_run trial 2>&1) || { echo "podman cannot start a container here: $said"; return; }
+  until podman exec trial systemctl is-active --quiet multi-user.target 2>/dev/null; do
+    if [ "$(podman inspect --format '{{.State.Status}}' trial)" != running ] || [ $((SECONDS - since)) -ge 300 ]; then
+      echo "systemd does not start in a container here: $(podman logs trial 2>&1 | tail -n 5)"
+      return
+    fi
+    sleep 0.2
+  done
+  guest_kill trial
+}
+
+# guest_run NAME ARGUMENT...: starts a container with systemd in it; arguments are of podman.
+guest_run() {
+  local name=$1
+  shift
+  podman run --detach --quiet --name "$name" --hostname "$name" --network rollout --systemd=always \
+    --cap-add SYS_ADMIN,NET_ADMIN,SYS_PTRACE --security-opt seccomp=unconfined --security-opt apparmor=unconfined \
+    --tmpfs /run --tmpfs /tmp "$@" "$guests_image_name"
+}
+
 # guest_start NAME NUMBER [LABEL]: starts an empty guest with an address of that number, and a disk with that label if there is
 # one, and waits until one can log in.
 guest_start() {
@@ -41,9 +65,7 @@ guest_start() {
     device=$(guest_disk "$label")
     more=(--device "$device")
   fi
-  podman run --detach --quiet --name "$name" --hostname "$name" --network rollout --ip "$address" --systemd=always \
-    --cap-add SYS_ADMIN,NET_ADMIN,SYS_PTRACE --security-opt seccomp=unconfined --security-opt apparmor=unconfined \
-    --tmpfs /run --tmpfs /tmp "${more[@]}" "$guests_image_name" >/dev/null
+  guest_run "$name" --ip "$address" "${more[@]}" >/dev/null
   # What udev does on a machine.
   [ -z "$label" ] || podman exec "$name" sh -ec "mkdir -p /dev/disk/by-label; ln -s $device /dev/disk/by-label/$label"
   podman exec --interactive "$name" sh -ec '

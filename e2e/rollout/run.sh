@@ -25,6 +25,14 @@ fail() {
 
 whole() { [ -z "${SHORT:-}" ]; }
 
+# hindered WHY: ends where the machine cannot have guests.
+hindered() {
+  echo "**********************************************************************"
+  echo "rollout: NOTHING WAS ROLLED OUT: $1"
+  echo "**********************************************************************"
+  exit 0
+}
+
 # play NAME EXPECTED PLAYBOOK ARGUMENT...: runs a playbook of the collection, keeps what it says in $work/NAME.log, and shows
 # the end of that where the exit code is not what is expected: 0, or "mistakes" for any other.
 play() {
@@ -160,12 +168,7 @@ load() {
 }
 
 hindrance=$(podman_hindrance guests)
-if [ -n "$hindrance" ]; then
-  echo "**********************************************************************"
-  echo "rollout: NOTHING WAS ROLLED OUT: $hindrance"
-  echo "**********************************************************************"
-  exit 0
-fi
+[ -z "$hindrance" ] || hindered "$hindrance"
 if [ -n "$(packages_missing rollout)" ]; then
   mapfile -t needed < <(packages_of rollout)
   packages_prepare || fail "not installed: ${needed[*]}; $packages_hindrance"
@@ -192,6 +195,8 @@ trap finish EXIT
 trap 'exit 130' INT TERM
 
 guests_prepare
+hindrance=$(guests_hindrance)
+[ -z "$hindrance" ] || hindered "$hindrance"
 rm -rf "$work/authority" "$work/expired" "$work/backup" "$work/backup-etcd" "$work"/*.log
 version=v0.0.1
 secret=$(head -c 32 /dev/urandom | od -An -tx1 | tr -d ' \n')
