@@ -38,6 +38,9 @@ func (c *cluster) readAt(ctx context.Context, key string, offset int64) error {
 	if err != nil {
 		return err
 	}
+	if c.reads != "" {
+		reader.RepairOnRead(c.reads)
+	}
 	return reader.WriteTo(ctx, &bytes.Buffer{}, offset, 10)
 }
 
@@ -55,6 +58,7 @@ func holdDecodes(t *testing.T, g *gateway.Gateway) (release func()) {
 func TestDecodingWaitsForMemory(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 9)
+	c.reads = api.RepairNever // which rebuilds what is damaged
 	data := noise(60_000, 1)
 	c.put("k", data, api.PutOptions{Scheme: "rs(6,2)"})
 	c.damage("k", 2)

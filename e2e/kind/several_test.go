@@ -23,13 +23,12 @@ gateways: {users: people, replicas: 2, service: {type: NodePort}}
 const longestSilence = 15 * time.Second
 
 // TestSeveralGateways: two gateways share a catalog in Redis, each on a machine of its own; clients of the Service are served while a
-// gateway is deleted, a machine is emptied, a release is tried whose images are nowhere, and gateways and agents are upgraded.
+// gateway is deleted, a machine is emptied, and gateways and agents are upgraded.
 func TestSeveralGateways(t *testing.T) {
 	s := begin(t)
 	s.fixed = shared
 	tell(t, part{"install", s.installShared}, part{"policies", s.declare}, part{"objects", s.store}, part{"gateway", s.loseGateway},
-		part{"drain", s.drainUsed}, part{"image missing", s.missImages}, part{"upgrade", s.upgradeUsed},
-		part{"take away", s.takeAway})
+		part{"drain", s.drainUsed}, part{"upgrade", s.upgradeUsed}, part{"take away", s.takeAway})
 }
 
 // installShared: a Redis that keeps what it acknowledges, on the first worker, and the chart.
@@ -144,37 +143,6 @@ func (s *story) drainUsed(t *testing.T) {
 	s.kubectl(t, "", "uncordon", s.workers[1])
 	s.agentsReady(t)
 	s.hears(t, len(s.agents))
-}
-
-// missImages: of a release whose images are nowhere one gateway is tried and waits, and says for what; the other serves, and agents and
-// operator go on as they were. The release before comes back when the pod that waits is deleted, as a StatefulSet leaves it otherwise.
-func (s *story) missImages(t *testing.T) {
-	defer s.use(t)()
-	s.helm(t, "upgrade", release, chart, "-f", s.values(t, "v9.9.9"))
-	reasons := func(ctx context.Context, component string) (string, error) {
-		return s.try(ctx, "", "kubectl", "-n", namespace, "get", "pods", "-l", "app.kubernetes.io/component="+component, "-o",
-			"jsonpath={.items[*].status.containerStatuses[*].state.waiting.reason}")
-	}
-	for _, component := range []string{"gateway", "operator"} {
-		eventually(t, "one "+component+" of the new release waits for its image", func(ctx context.Context) error {
-			said, err := reasons(ctx, component)
-			if err == nil && said != "ErrImageNeverPull" {
-				err = fmt.Errorf("pods wait for %q", said)
-			}
-			return err
-		})
-	}
-	s.hears(t, len(s.agents))
-	s.check(t, s.files)
-	s.checkImages(t, "agent", s.old)
-	s.kubectl(t, "", "-n", namespace, "wait", "--for=condition=Available", "deployment/r-operator", "--timeout=1m")
-	s.helm(t, "rollback", release)
-	for _, component := range []string{"gateway", "console"} {
-		s.kubectl(t, "", "-n", namespace, "delete", "pod", "--field-selector=status.phase=Pending", "--timeout=2m",
-			"-l", "app.kubernetes.io/component="+component)
-	}
-	s.ready(t)
-	s.checkImages(t, "gateway", s.old)
 }
 
 // upgradeUsed: gateways take the new release one after the other, and so do agents.
