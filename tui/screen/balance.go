@@ -215,8 +215,8 @@ func (m *Model) addNode(chosen any) (tea.Cmd, bool) {
 	if backend == "" {
 		return nil, false
 	}
-	m.prompt = newPrompt("Add a node to "+plain(backend)+": NAME HOST:PORT [DOMAIN] [spare] [balance]. With balance it is filled with its share.",
-		"node: ", "", func(text string) tea.Cmd {
+	question := "Add a node to " + plain(backend) + ": NAME HOST:PORT [DOMAIN] [spare] [balance]. With balance it is filled with its share."
+	m.prompt = newPrompt(question, "node: ", "", func(text string) tea.Cmd {
 			request, err := parseNode(backend, text)
 			if err != nil {
 				m.warn(err.Error())

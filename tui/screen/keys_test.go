@@ -221,12 +221,13 @@ func (b *balancing) PlanAddNode(_ context.Context, r *consolev1.AddNodeRequest) 
 }
 
 func (b *balancing) AddNode(_ context.Context, r *consolev1.AddNodeRequest) (*consolev1.AddedNode, error) {
-	b.made = append(b.made, fmt.Sprint("add ", r.Node.Backend, " ", r.Node.Name, " ", r.Address, " ", r.FailureDomain, " ", r.Spare, " ", r.Balance))
+	made := fmt.Sprint("add ", r.Node.Backend, " ", r.Node.Name, " ", r.Address, " ", r.FailureDomain, " ", r.Spare, " ", r.Balance)
+	b.made = append(b.made, made)
 	return &consolev1.AddedNode{Said: "n16 was added"}, nil
 }
 
-// TestBalanceIsSteered: the page of a balance plans and begins it, pauses, resumes and stops it, gives it another rate, and shows it as it is
-// then; what is asked about first is not done by another key than y.
+// TestBalanceIsSteered: the page of a balance plans and begins it, pauses, resumes and stops it, gives it another rate, and shows it as it
+// is then; what is asked about first is not done by another key than y.
 func TestBalanceIsSteered(t *testing.T) {
 	console := &balancing{}
 	m := still(t, 100, 30, func(o *Options) { o.Client = console })
