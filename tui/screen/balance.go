@@ -217,28 +217,28 @@ func (m *Model) addNode(chosen any) (tea.Cmd, bool) {
 	}
 	question := "Add a node to " + plain(backend) + ": NAME HOST:PORT [DOMAIN] [spare] [balance]. With balance it is filled with its share."
 	m.prompt = newPrompt(question, "node: ", "", func(text string) tea.Cmd {
-			request, err := parseNode(backend, text)
-			if err != nil {
-				m.warn(err.Error())
-				return nil
-			}
-			return ask(m.session, func(ctx context.Context) (*consolev1.AddNodePlan, error) {
-				return m.options.Client.PlanAddNode(ctx, request)
-			},
-				func(plan *consolev1.AddNodePlan, err error) tea.Cmd {
-					if err != nil {
-						m.fail(err)
-						return nil
-					}
-					m.prompt = newQuestion(plain(plan.Said)+" y adds it, any other key leaves it.", func() tea.Cmd {
-						return m.change(func(ctx context.Context) (string, error) {
-							added, err := m.options.Client.AddNode(ctx, request)
-							return added.GetSaid(), err
-						})
-					})
+		request, err := parseNode(backend, text)
+		if err != nil {
+			m.warn(err.Error())
+			return nil
+		}
+		return ask(m.session, func(ctx context.Context) (*consolev1.AddNodePlan, error) {
+			return m.options.Client.PlanAddNode(ctx, request)
+		},
+			func(plan *consolev1.AddNodePlan, err error) tea.Cmd {
+				if err != nil {
+					m.fail(err)
 					return nil
+				}
+				m.prompt = newQuestion(plain(plan.Said)+" y adds it, any other key leaves it.", func() tea.Cmd {
+					return m.change(func(ctx context.Context) (string, error) {
+						added, err := m.options.Client.AddNode(ctx, request)
+						return added.GetSaid(), err
+					})
 				})
-		})
+				return nil
+			})
+	})
 	return nil, true
 }
 
