@@ -245,7 +245,7 @@ func (p *placed) with(name string, lacking []block.GroupID) *placed {
 	return further
 }
 
-// Astray says of an object that it is not where its record says, so that it is read with the records of its groups from now on.
+// Astray has an object read with the records of its groups from now on: its record alone was not enough.
 func (o *objects) Astray(s *Snapshot) {
 	name := schema.ObjectKey(s.Object.Key)
 	o.decoded.keep(name, s.object, &placed{Object: s.Object, all: groupKeys(name, &s.Object), astray: true})

@@ -43,7 +43,10 @@ func Served(server discovery.DiscoveryInterface) (warnings []string, err error) 
 			"apply those of this one",
 			strings.Join(lacking, ", "), version)
 	}
-	return differences(server, definitions)
+	if warnings, err = differences(server, definitions); err != nil {
+		warnings = append(warnings, fmt.Sprintf("whether the definitions have the fields of this release is not known: %v", err))
+	}
+	return warnings, nil
 }
 
 // otherVersions says why an API server does not serve the version that this release knows.
@@ -74,8 +77,11 @@ func differences(
 	server discovery.DiscoveryInterface, definitions []*apiextensionsv1.CustomResourceDefinition,
 ) (warnings []string, err error) {
 	paths, err := server.OpenAPIV3().Paths()
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
 	if err != nil {
-		return nil, nil //nolint:nilerr // a server without descriptions is not asked further
+		return nil, fmt.Errorf("asking the API server for what describes its kinds: %w", err)
 	}
 	described, there := paths["apis/"+v1alpha1.GroupVersion.String()]
 	if !there {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"charm.land/bubbles/v2/key"
 
@@ -18,11 +17,9 @@ import (
 // liveBalance shows the balance of a backend's nodes as long as it is looked at.
 type liveBalance struct {
 	*textPage
+	polled
 	balance *consolev1.Balance // what is not known yet has no state
 	known   bool               // whether the gateways tell of one
-	asking  bool
-	asked   time.Time
-	failure string
 }
 
 func openBalance(s *session, backend string) tea.Cmd {
@@ -34,20 +31,9 @@ func openBalance(s *session, backend string) tea.Cmd {
 }
 
 func (p *liveBalance) ask() tea.Cmd {
-	if p.asking {
-		return nil
-	}
-	p.asking, p.asked = true, p.session.now()
-	return ask(p.session, func(ctx context.Context) (*consolev1.BalanceReport, error) {
-		return p.session.options.Client.GetBalances(ctx, &consolev1.GetBalancesRequest{Backend: p.balance.Backend})
-	}, func(report *consolev1.BalanceReport, err error) tea.Cmd {
-		p.asking = false
-		if err != nil {
-			p.failure = failureText(err, p.session.options.Address)
-			return nil
-		}
-		p.take(report)
-		return nil
+	return p.poll(p.session, func(ctx context.Context) (func(), error) {
+		report, err := p.session.options.Client.GetBalances(ctx, &consolev1.GetBalancesRequest{Backend: p.balance.Backend})
+		return func() { p.take(report) }, err
 	})
 }
 
@@ -59,7 +45,7 @@ func (p *liveBalance) take(report *consolev1.BalanceReport) {
 }
 
 func (p *liveBalance) Update(message tea.Msg) tea.Cmd {
-	if _, is := message.(tick); is && p.session.now().Sub(p.asked) >= aboutInterval {
+	if p.isDue(p.session, message) {
 		return p.ask()
 	}
 	return p.textPage.Update(message)

@@ -14,15 +14,42 @@ import (
 	"github.com/restripe/restripe/operator/words"
 )
 
+// polled is what is known of a source that a page asks again and again.
+type polled struct {
+	asking  bool
+	asked   time.Time
+	failure string // of the last time
+}
+
+// isDue reports whether it is time to ask again.
+func (p *polled) isDue(s *session, message tea.Msg) bool {
+	_, is := message.(tick)
+	return is && s.now().Sub(p.asked) >= aboutInterval
+}
+
+// poll asks, unless that is under way, for what takes over the answer.
+func (p *polled) poll(s *session, call func(ctx context.Context) (take func(), err error)) tea.Cmd {
+	if p.asking {
+		return nil
+	}
+	p.asking, p.asked = true, s.now()
+	return ask(s, call, func(take func(), err error) tea.Cmd {
+		if p.asking = false; err != nil {
+			p.failure = failureText(err, s.options.Address)
+			return nil
+		}
+		take()
+		return nil
+	})
+}
+
 // liveBackend shows a backend and, as long as it is looked at, the compaction of its small objects.
 type liveBackend struct {
 	*textPage
+	polled
 	backend    *consolev1.Backend
 	compaction *consolev1.Compaction // nil: not known yet, or its gateways do not compact
 	known      bool                  // whether they do
-	asking     bool
-	asked      time.Time
-	failure    string
 }
 
 func openBackend(s *session, one *consolev1.Backend) tea.Cmd {
@@ -42,20 +69,9 @@ func (p *liveBackend) chosen() any {
 }
 
 func (p *liveBackend) ask() tea.Cmd {
-	if p.asking {
-		return nil
-	}
-	p.asking, p.asked = true, p.session.now()
-	return ask(p.session, func(ctx context.Context) (*consolev1.CompactionReport, error) {
-		return p.session.options.Client.GetCompactions(ctx, &consolev1.GetCompactionsRequest{Backend: p.backend.Name})
-	}, func(report *consolev1.CompactionReport, err error) tea.Cmd {
-		p.asking = false
-		if err != nil {
-			p.failure = failureText(err, p.session.options.Address)
-			return nil
-		}
-		p.take(report)
-		return nil
+	return p.poll(p.session, func(ctx context.Context) (func(), error) {
+		report, err := p.session.options.Client.GetCompactions(ctx, &consolev1.GetCompactionsRequest{Backend: p.backend.Name})
+		return func() { p.take(report) }, err
 	})
 }
 
@@ -67,7 +83,7 @@ func (p *liveBackend) take(report *consolev1.CompactionReport) {
 }
 
 func (p *liveBackend) Update(message tea.Msg) tea.Cmd {
-	if _, is := message.(tick); is && p.session.now().Sub(p.asked) >= aboutInterval {
+	if p.isDue(p.session, message) {
 		return p.ask()
 	}
 	return p.textPage.Update(message)
